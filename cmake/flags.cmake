@@ -1,0 +1,23 @@
+# How all C of this project is compiled.
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_compile_definitions(_GNU_SOURCE)
+# No product is fused into a sum unless the source says fma: results don't depend on the compiler's mood.
+add_compile_options(-Wall -Wextra -pedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
+                    -Wno-missing-field-initializers -ffp-contract=off)
+option(KHUB_WERROR "Warnings are errors" OFF)
+if(KHUB_WERROR)
+    add_compile_options(-Werror)
+endif()
+if(KHUB_SANITIZE)
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+else()
+    add_link_options(-Wl,-z,relro,-z,now)
+endif()

@@ -1,0 +1,91 @@
+/* A kernel: one build of a repository, loaded, whose functions can be called. */
+#ifndef KHUB_KERNEL_H
+#define KHUB_KERNEL_H
+
+#include <khub/function.h>
+#include <khub/variant.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct khub_kernel khub_kernel;
+
+typedef struct khub_get_options {
+    size_t struct_size;            /* set by KHUB_INIT */
+    const khub_platform *platform; /* borrowed during the call; NULL: this machine, looked at once */
+    const char *backend;           /* as for khub_platform_select; NULL: the platform's own */
+    const char *variant;           /* this build and no other, by name; NULL: the best that fits */
+} khub_get_options;
+
+/* Gets a kernel by its name: a path that starts with "/", "./" or "../", a built-in one ("khub/norm",
+ * staged with khub), or "ORG/NAME@REV" from the Hub (not in this version: KHUB_E_UNSUPPORTED). Chooses the
+ * build, reads its metadata.json, loads its library with all symbols bound. The same library asked for
+ * again is the same one in memory. `options` may be NULL. Any thread.
+ * *out is the caller's; NULL after a failure: KHUB_E_NOTFOUND, KHUB_E_NOBUILD, KHUB_E_NEEDS_PYTHON,
+ * KHUB_E_FORMAT (metadata.json), KHUB_E_LOAD (in plain words: what the file is, which symbol or library is
+ * missing, and what would have it), KHUB_E_INVAL, KHUB_E_NOMEM. */
+KHUB_API int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err);
+
+/* Gives the kernel up. Its library stays mapped until the process ends, since results, thread-local
+ * destructors and atexit functions may live in it; getting it again costs no memory. NULL is a no-op. */
+KHUB_API void khub_kernel_close(khub_kernel *kernel);
+
+/* Facts; strings are the kernel's, valid until it is closed. */
+KHUB_API const char *khub_kernel_name(const khub_kernel *kernel);    /* as asked for, without ":FUNCTION" */
+KHUB_API const char *khub_kernel_variant(const khub_kernel *kernel); /* "tvm-ffi01-cpu-x86_64-linux" */
+KHUB_API const char *khub_kernel_library(const khub_kernel *kernel); /* path of the library */
+KHUB_API int64_t khub_kernel_version(const khub_kernel *kernel);     /* metadata.json's version */
+
+/* Finds a function by the name it is exported under (`__tvm_ffi_NAME`). *out is valid until the kernel is
+ * closed. KHUB_E_NOTFOUND lists the functions there are. */
+KHUB_API int khub_kernel_function(khub_function *out, const khub_kernel *kernel, const char *name,
+                                  khub_error *err);
+
+typedef struct khub_function_info {
+    const char *name;
+    const char *schema; /* the type schema of tvm-ffi's metadata, JSON; NULL: none */
+    const char *doc;    /* NULL: none */
+} khub_function_info;
+
+/* The i-th function, by name in byte order; NULL past the last. Reading schema and doc calls into the
+ * library once; the answer is the kernel's. One thread at a time. */
+KHUB_API const khub_function_info *khub_kernel_function_info(khub_kernel *kernel, size_t i);
+
+/* How a kernel serves one layer, from its layers.json (docs/layers.md). */
+typedef struct khub_layer_spec {
+    const char *layer;         /* "RMSNorm" */
+    const char *function;      /* "rms_norm" */
+    const char *const *args;   /* the layer's argument names in the function's order; NULL: the layer's own order */
+    size_t arg_count;
+    const char *const *dtypes; /* NULL-terminated, "float32", ...; NULL: any */
+    int backward;              /* 1: has a backward */
+    int deterministic;         /* 1: promises the same bits for every thread count and batch */
+    /* "slices": axes along which a call may be cut, NULL-terminated pairs are in `slices` */
+    const struct khub_slice_axis *slices;
+    size_t slice_count;
+    const char *prepare_arg;      /* "weight": the argument that is prepared; NULL: none */
+    const char *prepare_function; /* called as f(prepared, original), see docs/layers.md */
+} khub_layer_spec;
+
+/* One axis of a layer's "slices": dimension `dim` of each listed argument is cut together. */
+typedef struct khub_slice_axis {
+    const char *axis; /* "rows" */
+    const struct khub_slice_part {
+        const char *arg;
+        int32_t dim;
+        int32_t unit; /* extent 1 here stands for `unit` of the axis; 1 mostly, 16 for packed panels */
+    } *parts;
+    size_t part_count;
+} khub_slice_axis;
+
+/* What layers.json says about `layer`; borrowed until the kernel is closed. KHUB_E_NOTFOUND lists the layers that the
+ * kernel serves (or says that it has no layers.json); KHUB_E_FORMAT. */
+KHUB_API int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const char *layer,
+                               khub_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,17 @@
+/* khub: the Kernel Hub for C. Everything of libkhub; <khub/model.h> and <khub/standard.h> are libkhub-model's. */
+#ifndef KHUB_H
+#define KHUB_H
+
+#include <khub/export.h>
+#include <khub/error.h>
+#include <khub/memory.h>
+#include <khub/log.h>
+#include <khub/tensor.h>
+#include <khub/npy.h>
+#include <khub/function.h>
+#include <khub/platform.h>
+#include <khub/variant.h>
+#include <khub/kernel.h>
+#include <khub/layer.h>
+
+#endif

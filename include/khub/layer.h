@@ -1,0 +1,92 @@
+/* Layers: named slots for functions. kernelize swaps the function in a slot, nothing else. */
+#ifndef KHUB_LAYER_H
+#define KHUB_LAYER_H
+
+#include <khub/kernel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The slots of one model, in the order of adding. */
+typedef struct khub_layers khub_layers;
+/* One slot; valid as long as its khub_layers. */
+typedef struct khub_slot khub_slot;
+
+KHUB_API int khub_layers_new(khub_layers **out, khub_error *err);
+/* Frees the slots and gives up the kernels they hold. No call may be running. NULL is a no-op. */
+KHUB_API void khub_layers_free(khub_layers *layers);
+
+/* Adds a slot at `path` ("encoder.layer.0.attention.output.LayerNorm") for a layer of docs/layers.md
+ * ("LayerNorm"), with the function that serves it unless a kernel does. The function takes the layer's
+ * arguments in the order docs/layers.md gives. `dtype` is that of its tensors; `slot` (may be NULL) receives it.
+ * Copies path and layer. KHUB_E_INVAL: the path is taken, or the layer isn't in docs/layers.md. */
+KHUB_API int khub_layers_add(khub_layers *layers, const char *path, const char *layer, khub_function standard,
+                             khub_dtype dtype, khub_slot **slot, khub_error *err);
+
+/* Names a tensor that stays the same for all calls of the slot ("weight"), so that a kernel may prepare
+ * it once. Borrowed until the slots are freed. KHUB_E_INVAL: the layer has no such argument. */
+KHUB_API int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, khub_error *err);
+
+/* Calls what is in the slot with the layer's arguments in the layer's own order. As khub_function_call. */
+KHUB_API int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err);
+
+/* What is in the slot now, for a pool that cuts calls: the axes of "slices" with argument positions in the
+ * layer's own order. 0 for a function that declares none. */
+typedef struct khub_slot_axis {
+    const char *axis;
+    struct {
+        int32_t arg, dim, unit;
+    } part[8];
+    size_t part_count;
+} khub_slot_axis;
+KHUB_API size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axes);
+
+/* A slot's prepared arguments replace the bound ones in `args` (n values, layer order), in place: for a pool
+ * that cuts them before it calls khub_slot_call_prepared. */
+KHUB_API void khub_slot_prepare_args(const khub_slot *slot, khub_value *args, int32_t n);
+KHUB_API int khub_slot_call_prepared(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err);
+
+KHUB_API const char *khub_slot_path(const khub_slot *slot);
+KHUB_API const char *khub_slot_layer(const khub_slot *slot);
+
+typedef struct khub_kernelize_options {
+    size_t struct_size;            /* set by KHUB_INIT */
+    const char *mapping;           /* JSON text, see docs/layers.md; NULL: the built-in kernels */
+    const khub_platform *platform; /* borrowed during the call; NULL: this machine */
+    int require;                   /* not 0: a slot that stays standard is an error that lists all of them */
+} khub_kernelize_options;
+
+typedef struct khub_report khub_report;
+
+/* What became of one slot. Strings are the report's; NULL where there is none. */
+typedef struct khub_slot_report {
+    const char *path, *layer;
+    const char *kernel;   /* "khub/norm"; NULL: the standard function stayed */
+    const char *variant, *function;
+    const char *reason;   /* why the standard function stayed */
+    int deterministic;
+} khub_slot_report;
+
+/* Puts the kernels of the mapping into the slots they fit (inference, CPU). A miss is a line in *report
+ * (may be NULL), never an error, unless `require`. USE_HUB_KERNELS=0|OFF|NO and DISABLE_KERNEL_MAPPING=1
+ * leave every slot standard. Not while calls are running.
+ * KHUB_E_FORMAT (the mapping), KHUB_E_NOBUILD (require), KHUB_E_NOMEM. */
+KHUB_API int khub_kernelize(khub_layers *layers, const khub_kernelize_options *options, khub_report **report,
+                            khub_error *err);
+/* Puts the standard function back into every slot. */
+KHUB_API void khub_standardize(khub_layers *layers);
+
+KHUB_API size_t khub_report_count(const khub_report *report);
+KHUB_API const khub_slot_report *khub_report_at(const khub_report *report, size_t i); /* NULL past the last */
+KHUB_API size_t khub_report_filled(const khub_report *report); /* slots that a kernel serves */
+KHUB_API void khub_report_free(khub_report *report);           /* NULL is a no-op */
+
+/* The i-th argument name of a layer of docs/layers.md; NULL past the last, or for an unknown layer. */
+KHUB_API const char *khub_layer_arg(const char *layer, size_t i);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,19 @@
+/* The standard implementation of every layer: plain, correct, portable C on a BLAS (libkhub-model). */
+#ifndef KHUB_STANDARD_H
+#define KHUB_STANDARD_H
+
+#include <khub/function.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The standard function of a layer of docs/layers.md ("LayerNorm"), arguments in that order. float32 and
+ * bfloat16 (computed in float32). Static, any thread at once. KHUB_E_NOTFOUND names the layer. */
+KHUB_API int khub_standard(khub_function *out, const char *layer, khub_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

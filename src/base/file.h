@@ -1,0 +1,50 @@
+/* Files of this machine. One source per operating system. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <khub/error.h>
+
+#include <stdio.h>
+
+/* A file's content in memory. */
+typedef struct khub__bytes {
+    char *data; /* NUL-terminated beyond `length` when read, not when mapped */
+    size_t length;
+    int mapped;
+} khub__bytes;
+
+/* Reads a regular file of at most `max` bytes whole. KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_FORMAT (longer, or not a
+ * regular file), KHUB_E_NOMEM. */
+int khub__file_read(khub__bytes *out, const char *path, size_t max, khub_error *err);
+
+/* Maps a regular file read-only. An empty file has length 0. */
+int khub__file_map(khub__bytes *out, const char *path, khub_error *err);
+
+/* Frees or unmaps, and zeroes. */
+void khub__bytes_free(khub__bytes *bytes);
+
+enum khub__file_kind { KHUB__FILE_NONE, KHUB__FILE_REGULAR, KHUB__FILE_DIRECTORY, KHUB__FILE_OTHER };
+
+/* What is at `path`, links followed. */
+enum khub__file_kind khub__file_kind(const char *path);
+
+/* The names in a directory, "." and ".." left out, sorted by bytes. *names is one allocation: an array of
+ * pointers with the text behind it; freed with khub_free. */
+int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *err);
+
+/* Opens a temporary file beside `path`, to be written and then put in place or thrown away. */
+typedef struct khub__draft khub__draft;
+int khub__draft_open(khub__draft **out, const char *path, khub_error *err);
+int khub__draft_write(khub__draft *draft, const void *data, size_t bytes, khub_error *err);
+/* Syncs and renames; the draft is gone either way, and after a failure nothing is left behind. */
+int khub__draft_commit(khub__draft *draft, khub_error *err);
+void khub__draft_discard(khub__draft *draft); /* NULL is a no-op */
+
+/* The directory that khub is installed in (above lib/), found from where this code was loaded; KHUB_PREFIX
+ * in the environment replaces it. Static once found; NULL: no memory. */
+const char *khub__install_prefix(void);
+
+/* Directory of the library (or program) that holds this code. Static once found; NULL: no memory. */
+const char *khub__library_dir(void);
+
+#endif

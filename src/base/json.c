@@ -1,0 +1,125 @@
+#include "base/json.h"
+
+#include "base/error.h"
+#include "base/file.h"
+
+enum { MAX_DEPTH = 64 };
+
+/* jansson recurses on nesting; a file of brackets must end in a message, not on the stack. */
+static int too_deep(const char *text, size_t length)
+{
+    int depth = 0, in_string = 0;
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        if (in_string) {
+            if (c == '\\') i++;
+            in_string = c != '"';
+        } else if (c == '"') {
+            in_string = 1;
+        } else if (c == '{' || c == '[') {
+            if (++depth > MAX_DEPTH) return 1;
+        } else if (c == '}' || c == ']') {
+            depth--;
+        }
+    }
+    return 0;
+}
+
+int khub__json_parse(json_t **out, const char *text, size_t length, const char *file, khub_error *err)
+{
+    *out = NULL;
+    if (too_deep(text, length))
+        return khub__fail(err, KHUB_E_FORMAT, "%s: nested deeper than %d", file, MAX_DEPTH);
+    json_error_t why;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
+    if (!root) {
+        if (json_error_code(&why) == json_error_out_of_memory) return khub__fail_memory(err, "reading JSON");
+        return khub__fail(err, KHUB_E_FORMAT, "%s:%d: not valid JSON: %s", file, why.line, why.text);
+    }
+    if (!json_is_object(root)) {
+        int rc = khub__fail(err, KHUB_E_FORMAT, "%s: is %s, an object is expected", file, khub__json_type_name(root));
+        json_decref(root);
+        return rc;
+    }
+    *out = root;
+    return KHUB_OK;
+}
+
+int khub__json_read(json_t **out, const char *path, size_t max, khub_error *err)
+{
+    *out = NULL;
+    khub__bytes bytes;
+    int rc = khub__file_read(&bytes, path, max, err);
+    if (rc != KHUB_OK) return rc;
+    rc = khub__json_parse(out, bytes.data, bytes.length, path, err);
+    khub__bytes_free(&bytes);
+    return rc;
+}
+
+const char *khub__json_type_name(const json_t *value)
+{
+    static const char *const names[] = {"an object", "an array", "a string", "an integer",
+                                        "a number",  "true",     "false",    "null"};
+    return value ? names[json_typeof(value)] : "absent";
+}
+
+/* The value of a field that isn't absent or null. */
+static const json_t *field(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_null(value) ? NULL : value;
+}
+
+static int wrong(const json_t *value, const char *key, const char *expected, const khub__json_source *source)
+{
+    return khub__fail(source->err, KHUB_E_FORMAT, "%s: \"%s\" is %s, %s is expected", source->file, key,
+                      khub__json_type_name(value), expected);
+}
+
+int khub__json_string(const char **out, const json_t *object, const char *key, const khub__json_source *source)
+{
+    const json_t *value = field(object, key);
+    if (value && !json_is_string(value)) return wrong(value, key, "a string", source);
+    if (value) *out = json_string_value(value);
+    return KHUB_OK;
+}
+
+int khub__json_integer(int64_t *out, const json_t *object, const char *key, const khub__json_source *source)
+{
+    const json_t *value = field(object, key);
+    if (value && !json_is_integer(value)) return wrong(value, key, "an integer", source);
+    if (value) *out = json_integer_value(value);
+    return KHUB_OK;
+}
+
+int khub__json_number(double *out, const json_t *object, const char *key, const khub__json_source *source)
+{
+    const json_t *value = field(object, key);
+    if (value && !json_is_number(value)) return wrong(value, key, "a number", source);
+    if (value) *out = json_number_value(value);
+    return KHUB_OK;
+}
+
+int khub__json_bool(int *out, const json_t *object, const char *key, const khub__json_source *source)
+{
+    const json_t *value = field(object, key);
+    if (value && !json_is_boolean(value)) return wrong(value, key, "true or false", source);
+    if (value) *out = json_is_true(value);
+    return KHUB_OK;
+}
+
+int khub__json_object(const json_t **out, const json_t *object, const char *key, const khub__json_source *source)
+{
+    const json_t *value = field(object, key);
+    if (value && !json_is_object(value)) return wrong(value, key, "an object", source);
+    if (value) *out = value;
+    return KHUB_OK;
+}
+
+int khub__json_array(const json_t **out, const json_t *object, const char *key, const khub__json_source *source)
+{
+    const json_t *value = field(object, key);
+    if (value && !json_is_array(value)) return wrong(value, key, "an array", source);
+    if (value) *out = value;
+    return KHUB_OK;
+}

@@ -1,0 +1,226 @@
+#include "base/file.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* An open regular file and its size, or -1. */
+static int open_regular(const char *path, size_t *size, int *status, khub_error *err)
+{
+    /* O_NONBLOCK: a FIFO that nobody writes to must not stop us before fstat tells what it is */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        *status = khub__fail_errno(err, path, "open it");
+        return -1;
+    }
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        *status = khub__fail_errno(err, path, "look at it");
+    } else if (!S_ISREG(st.st_mode)) {
+        *status = khub__fail(err, KHUB_E_FORMAT, "%s: is a %s, not a file", path,
+                             S_ISDIR(st.st_mode) ? "directory" : "device or pipe");
+    } else {
+        *size = (size_t)st.st_size;
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+static int read_all(int fd, khub__bytes *out, size_t size, const char *path, khub_error *err)
+{
+    out->data = khub__malloc(size + 1);
+    if (!out->data) return khub__fail_memory(err, "reading a file");
+    while (out->length < size) {
+        ssize_t n = read(fd, out->data + out->length, size - out->length);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return khub__fail_errno(err, path, "read it");
+        if (n == 0) break; /* it shrank while we read: what was there is what we return */
+        out->length += (size_t)n;
+    }
+    out->data[out->length] = 0;
+    return KHUB_OK;
+}
+
+int khub__file_read(khub__bytes *out, const char *path, size_t max, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    size_t size;
+    int rc, fd = open_regular(path, &size, &rc, err);
+    if (fd < 0) return rc;
+    if (size > max)
+        rc = khub__fail(err, KHUB_E_FORMAT, "%s: is %zu bytes long, at most %zu are read", path, size, max);
+    else
+        rc = read_all(fd, out, size, path, err);
+    close(fd);
+    if (rc != KHUB_OK) khub__bytes_free(out);
+    return rc;
+}
+
+int khub__file_map(khub__bytes *out, const char *path, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    size_t size;
+    int rc, fd = open_regular(path, &size, &rc, err);
+    if (fd < 0) return rc;
+    rc = KHUB_OK;
+    if (size > 0) {
+        out->data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (out->data == MAP_FAILED) {
+            out->data = NULL;
+            rc = khub__fail_errno(err, path, "map it");
+        } else {
+            out->length = size;
+            out->mapped = 1;
+        }
+    }
+    close(fd);
+    return rc;
+}
+
+void khub__bytes_free(khub__bytes *bytes)
+{
+    if (bytes->mapped)
+        munmap(bytes->data, bytes->length);
+    else
+        khub__free(bytes->data);
+    memset(bytes, 0, sizeof(*bytes));
+}
+
+enum khub__file_kind khub__file_kind(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) return KHUB__FILE_NONE;
+    return S_ISREG(st.st_mode) ? KHUB__FILE_REGULAR : S_ISDIR(st.st_mode) ? KHUB__FILE_DIRECTORY : KHUB__FILE_OTHER;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Turns NUL-separated names into a sorted array of pointers with the text behind it. */
+static char **index_names(const khub__text *text, size_t count)
+{
+    char **names = khub__malloc(count * sizeof(char *) + text->length + 1);
+    if (!names) return NULL;
+    char *at = (char *)(names + count);
+    if (text->length) memcpy(at, text->data, text->length);
+    for (size_t i = 0; i < count; i++, at += strlen(at) + 1) names[i] = at;
+    qsort(names, count, sizeof(char *), by_bytes);
+    return names;
+}
+
+int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *err)
+{
+    *names = NULL;
+    *count = 0;
+    DIR *dir = opendir(path);
+    if (!dir) return khub__fail_errno(err, path, "list it");
+    khub__text text = {0};
+    struct dirent *entry;
+    while ((entry = readdir(dir)) != NULL) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        khub__text_add_bytes(&text, entry->d_name, strlen(entry->d_name) + 1);
+        ++*count;
+    }
+    closedir(dir);
+    if (!text.failed) *names = index_names(&text, *count);
+    khub__text_free(&text);
+    if (*names) return KHUB_OK;
+    *count = 0;
+    return khub__fail_memory(err, "listing a directory");
+}
+
+struct khub__draft {
+    int fd;
+    char *path, *temporary;
+};
+
+void khub__draft_discard(khub__draft *draft)
+{
+    if (!draft) return;
+    if (draft->fd >= 0) close(draft->fd);
+    if (draft->temporary) unlink(draft->temporary);
+    khub__free(draft->temporary);
+    khub__free(draft->path);
+    khub__free(draft);
+}
+
+/* A new file with the permissions that the umask gives (mkstemp's 0600 would stay). */
+static int create_beside(khub__draft *draft, const char *path)
+{
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
+        khub__text name = {0};
+        khub__text_addf(&name, "%s.%ld.%u.tmp", path, (long)getpid(), attempt);
+        draft->temporary = khub__text_take(&name);
+        if (!draft->temporary) {
+            errno = ENOMEM;
+            return -1;
+        }
+        draft->fd = open(draft->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (draft->fd >= 0) return 0;
+        khub__free(draft->temporary); /* not ours to unlink */
+        draft->temporary = NULL;
+        if (errno != EEXIST) return -1;
+    }
+    return -1;
+}
+
+int khub__draft_open(khub__draft **out, const char *path, khub_error *err)
+{
+    *out = NULL;
+    khub__draft *draft = khub__calloc(1, sizeof(*draft));
+    if (!draft) return khub__fail_memory(err, "writing a file");
+    draft->fd = -1;
+    draft->path = khub__strdup(path);
+    if (!draft->path || create_beside(draft, path) != 0) {
+        if (!draft->path) errno = ENOMEM;
+        int rc = khub__fail_errno(err, path, "create it");
+        khub__draft_discard(draft);
+        return rc;
+    }
+    *out = draft;
+    return KHUB_OK;
+}
+
+int khub__draft_write(khub__draft *draft, const void *data, size_t bytes, khub_error *err)
+{
+    const char *at = data;
+    while (bytes > 0) {
+        ssize_t n = write(draft->fd, at, bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return khub__fail_errno(err, draft->path, "write it");
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return KHUB_OK;
+}
+
+int khub__draft_commit(khub__draft *draft, khub_error *err)
+{
+    int failed = fsync(draft->fd) != 0 && errno != EINVAL && errno != EROFS;
+    int saved = errno;
+    if (close(draft->fd) != 0 && !failed) failed = 1, saved = errno;
+    draft->fd = -1;
+    if (!failed && rename(draft->temporary, draft->path) != 0) failed = 1, saved = errno;
+    int rc = KHUB_OK;
+    if (failed) {
+        errno = saved;
+        rc = khub__fail_errno(err, draft->path, "write it");
+    } else {
+        khub__free(draft->temporary); /* it has the final name now */
+        draft->temporary = NULL;
+    }
+    khub__draft_discard(draft);
+    return rc;
+}

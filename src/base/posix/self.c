@@ -1,0 +1,50 @@
+/* Where this code was loaded from. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
+#include "base/file.h"
+
+#include "base/memory.h"
+#include "base/path.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char library_dir[4096], install_prefix[4096];
+
+static void put(char *to, const char *from)
+{
+    size_t n = from ? strlen(from) : 0;
+    if (n < sizeof(library_dir)) memcpy(to, from ? from : "", n + 1);
+}
+
+static void find(void)
+{
+    Dl_info info;
+    char *real = dladdr((void *)(uintptr_t)khub__library_dir, &info) && info.dli_fname
+                     ? realpath(info.dli_fname, NULL) /* the C library's memory */
+                     : NULL;
+    if (!real) real = realpath("/proc/self/exe", NULL); /* a static program: its name may be relative */
+    char *dir = real ? khub__path_parent(real) : NULL;
+    char *above = dir ? khub__path_parent(dir) : NULL;
+    put(library_dir, dir);
+    const char *set = getenv("KHUB_PREFIX");
+    put(install_prefix, set && *set ? set : above);
+    free(real);
+    khub__free(dir);
+    khub__free(above);
+}
+
+const char *khub__library_dir(void)
+{
+    pthread_once(&once, find);
+    return library_dir[0] ? library_dir : NULL;
+}
+
+const char *khub__install_prefix(void)
+{
+    pthread_once(&once, find);
+    return install_prefix[0] ? install_prefix : NULL;
+}

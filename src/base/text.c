@@ -1,0 +1,65 @@
+#include "base/text.h"
+
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { TEXT_MAX = 64 << 20 };
+
+static int reserve(khub__text *text, size_t more)
+{
+    if (!text->failed && more < TEXT_MAX &&
+        khub__grow((void **)&text->data, &text->capacity, text->length + more + 1, 1, TEXT_MAX) == 0)
+        return 1;
+    text->failed = 1;
+    return 0;
+}
+
+void khub__text_add_bytes(khub__text *text, const char *piece, size_t length)
+{
+    if (!reserve(text, length)) return;
+    memcpy(text->data + text->length, piece, length);
+    text->length += length;
+    text->data[text->length] = 0;
+}
+
+void khub__text_add(khub__text *text, const char *piece)
+{
+    khub__text_add_bytes(text, piece, strlen(piece));
+}
+
+void khub__text_addf(khub__text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n < 0 || !reserve(text, (size_t)n)) {
+        text->failed = 1;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text->data + text->length, (size_t)n + 1, format, args);
+    va_end(args);
+    text->length += (size_t)n;
+}
+
+char *khub__text_take(khub__text *text)
+{
+    if (!text->data) reserve(text, 0);
+    if (text->failed) {
+        khub__text_free(text);
+        return NULL;
+    }
+    text->data[text->length] = 0;
+    char *data = text->data;
+    memset(text, 0, sizeof(*text));
+    return data;
+}
+
+void khub__text_free(khub__text *text)
+{
+    khub__free(text->data);
+    memset(text, 0, sizeof(*text));
+}

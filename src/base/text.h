@@ -1,0 +1,22 @@
+/* A growing string. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <khub/export.h>
+
+/* {0} is an empty text. Always NUL-terminated once something was added. */
+typedef struct khub__text {
+    char *data;
+    size_t length, capacity;
+    int failed; /* an addition found no memory (or the 64 MiB limit); later ones do nothing */
+} khub__text;
+
+void khub__text_add(khub__text *text, const char *piece);
+void khub__text_add_bytes(khub__text *text, const char *piece, size_t length);
+void khub__text_addf(khub__text *text, const char *format, ...) KHUB_PRINTF(2, 3);
+
+/* The string, now the caller's (khub_free); NULL if any addition failed. *text is empty afterwards. */
+char *khub__text_take(khub__text *text);
+void khub__text_free(khub__text *text);
+
+#endif

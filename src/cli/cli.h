@@ -1,0 +1,64 @@
+/* What the commands share: the table's row, option parsing, messages and exit statuses. */
+#ifndef CLI_H
+#define CLI_H
+
+#include <khub/khub.h>
+
+#include <stdio.h>
+
+/* Exit statuses, as README documents them. */
+enum {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_NOBUILD = 3,
+    EXIT_UNTRUSTED = 4,
+    EXIT_OFFLINE = 5,
+    EXIT_NETWORK = 6
+};
+
+/* One command, one file cmd_NAME.c. */
+typedef struct cli_command {
+    const char *name;
+    const char *summary; /* one line of `khub --help` */
+    const char *help;    /* `khub NAME --help`, an example first */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit status */
+    int contained;       /* 1: runs in a child process, since it loads kernels: a crash there is a message here */
+} cli_command;
+
+extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order of `khub --help` */
+
+/* One option of a command. */
+typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_NUMBER } cli_kind;
+typedef struct cli_option {
+    const char *name; /* "--json" or "-o" */
+    cli_kind kind;
+    void *to; /* int, const char *, or long (1 to 2^31-1) */
+} cli_option;
+
+/* Takes the options out of argv ("--x VALUE" and "--x=VALUE"; "--" ends them); what remains stays in argv[1…],
+ * and its number is returned. -q and -v are understood everywhere. -1: wrong usage, already said. */
+int cli_options(int argc, char **argv, const cli_option *options, size_t count);
+
+/* Says what is wrong with the command line and where help is; returns EXIT_USAGE. */
+int cli_usage(const char *command, const char *format, ...) KHUB_PRINTF(2, 3);
+
+/* Says the error on stderr and returns the exit status that belongs to its code. */
+int cli_fail(const khub_error *err);
+
+/* A line on stderr, unless -q. */
+void cli_note(const char *format, ...) KHUB_PRINTF(1, 2);
+
+/* 1 when -v was given. */
+int cli_verbose(void);
+
+/* The platform that --platform and --backend ask for (NULL: this machine, its own). */
+int cli_platform(khub_platform **out, const char *file, const char *backend, khub_error *err);
+
+/* Writes `length` bytes of text as a JSON string with its quotes. */
+void cli_json_string(FILE *to, const char *text, size_t length);
+
+/* Runs a contained command in a child and waits for it (contain.c). */
+int cli_contain(const cli_command *command, int argc, char **argv);
+
+#endif

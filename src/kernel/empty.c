@@ -1,0 +1,1 @@
+/* src/kernel: to be built */ typedef int khub__kernel_empty;

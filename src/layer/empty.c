@@ -1,0 +1,1 @@
+/* src/layer: to be built */ typedef int khub__layer_empty;

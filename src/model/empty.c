@@ -1,0 +1,1 @@
+/* src/model: to be built */ typedef int khub__model_empty;

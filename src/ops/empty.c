@@ -1,0 +1,1 @@
+/* src/ops: to be built */ typedef int khub__ops_empty;

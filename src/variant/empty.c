@@ -1,0 +1,1 @@
+/* src/variant: to be built */ typedef int khub__variant_empty;

@@ -1,0 +1,150 @@
+/* The ground that everything stands on: errors, text, files, JSON. */
+#include "unit.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+START_TEST(error_first_message_wins)
+{
+    khub_error err = {0};
+    ck_assert_int_eq(khub__fail(&err, KHUB_E_IO, "first %d", 1), KHUB_E_IO);
+    ck_assert_int_eq(khub__fail(&err, KHUB_E_NOMEM, "second"), KHUB_E_NOMEM);
+    ck_assert_str_eq(err.message, "first 1");
+    ck_assert_int_eq(err.code, KHUB_E_IO);
+    ck_assert_int_eq(khub__fail(NULL, KHUB_E_IO, "nobody listens"), KHUB_E_IO);
+}
+END_TEST
+
+START_TEST(error_long_text_is_cut_between_characters)
+{
+    char text[2001];
+    for (int i = 0; i < 1000; i++) memcpy(text + 2 * i, "\xC3\xA4", 2);
+    text[2000] = 0;
+    khub_error err = {0};
+    khub__fail(&err, KHUB_E_IO, "%s", text);
+    size_t n = strlen(err.message);
+    ck_assert_uint_lt(n, sizeof(err.message));
+    ck_assert_str_eq(err.message + n - 3, "...");
+    ck_assert_uint_eq((n - 3) % 2, 0);
+}
+END_TEST
+
+START_TEST(status_names)
+{
+    ck_assert_str_eq(khub_status_name(KHUB_OK), "KHUB_OK");
+    ck_assert_str_eq(khub_status_name(KHUB_E_UNSUPPORTED), "KHUB_E_UNSUPPORTED");
+    ck_assert_str_eq(khub_status_name(-15), "KHUB_E_?");
+    ck_assert_str_eq(khub_status_name(1), "KHUB_E_?");
+    ck_assert_str_eq(khub_status_name(-2147483647 - 1), "KHUB_E_?");
+}
+END_TEST
+
+START_TEST(paths)
+{
+    static const struct {
+        const char *dir, *name, *joined;
+    } table[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"", "b", "b"}, {"a", "/b", "/b"}, {"/", "b", "/b"}};
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        char *joined = khub__path_join(table[i].dir, table[i].name);
+        ck_assert_str_eq(joined, table[i].joined);
+        khub_free(joined);
+    }
+    char *parent = khub__path_parent("/a");
+    ck_assert_str_eq(parent, "/");
+    khub_free(parent);
+    ck_assert_str_eq(khub__path_name("/x/y.so"), "y.so");
+    ck_assert(khub__path_is_local("../x"));
+    ck_assert(!khub__path_is_local("khub/norm"));
+}
+END_TEST
+
+START_TEST(draft_leaves_nothing_behind)
+{
+    char dir[] = "/tmp/khub-base-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    char *path = khub__path_join(dir, "file");
+    khub_error err = {0};
+    khub__draft *draft;
+    ck_khub_ok(khub__draft_open(&draft, path, &err), &err);
+    ck_khub_ok(khub__draft_write(draft, "abc", 3, &err), &err);
+    khub__draft_discard(draft);
+    char **names;
+    size_t count;
+    ck_khub_ok(khub__dir_list(&names, &count, dir, &err), &err);
+    ck_assert_uint_eq(count, 0);
+    khub_free(names);
+    ck_khub_ok(khub__draft_open(&draft, path, &err), &err);
+    ck_khub_ok(khub__draft_write(draft, "abc", 3, &err), &err);
+    ck_khub_ok(khub__draft_commit(draft, &err), &err);
+    khub__bytes bytes;
+    ck_khub_ok(khub__file_read(&bytes, path, 3, &err), &err);
+    ck_assert_str_eq(bytes.data, "abc");
+    khub__bytes_free(&bytes);
+    ck_khub_fails(khub__file_read(&bytes, path, 2, &err), &err, KHUB_E_FORMAT, "3 bytes long");
+    ck_khub_fails(khub__file_read(&bytes, dir, 2, &err), &err, KHUB_E_FORMAT, "directory");
+    unlink(path);
+    ck_khub_fails(khub__file_map(&bytes, path, &err), &err, KHUB_E_NOTFOUND, "No such file");
+    ck_assert_int_eq(rmdir(dir), 0);
+    khub_free(path);
+}
+END_TEST
+
+START_TEST(json_of_strangers)
+{
+    static const struct {
+        const char *text, *words;
+    } table[] = {
+        {"", "not valid JSON"},          {"[1]", "is an array"},      {"{\"a\":1,\"a\":2}", "duplicate"},
+        {"{} x", "end of file"},         {"{\"a\":\"\xFF\"}", "decode byte 0xff"}, {"{\"a\":\"\\u0000\"}", "\\u0000"},
+    };
+    khub_error err = {0};
+    json_t *root;
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        ck_khub_fails(khub__json_parse(&root, table[i].text, strlen(table[i].text), "f.json", &err), &err,
+                      KHUB_E_FORMAT, table[i].words);
+    char *deep = calloc(1, 5000001);
+    memset(deep, '[', 5000000);
+    ck_khub_fails(khub__json_parse(&root, deep, 5000000, "f.json", &err), &err, KHUB_E_FORMAT, "nested deeper");
+    free(deep);
+    ck_khub_ok(khub__json_parse(&root, "{\"a\":\"1\",\"b\":null}", 18, "f.json", &err), &err);
+    khub__json_source source = {"f.json", &err};
+    int64_t n = 7;
+    ck_khub_ok(khub__json_integer(&n, root, "b", &source), &err);
+    ck_assert_int_eq(n, 7);
+    ck_khub_fails(khub__json_integer(&n, root, "a", &source), &err, KHUB_E_FORMAT, "\"a\" is a string, an integer");
+    json_decref(root);
+}
+END_TEST
+
+START_TEST(options_of_another_version)
+{
+    struct {
+        size_t struct_size;
+        int known, later;
+    } given = {sizeof(given), 5, 0};
+    struct {
+        size_t struct_size;
+        int known;
+    } ours;
+    khub_error err = {0};
+    ck_khub_ok(khub__options(&ours, offsetof(__typeof__(given), later), &given, "opts", &err), &err);
+    ck_assert_int_eq(ours.known, 5);
+    given.later = 1;
+    ck_khub_fails(khub__options(&ours, offsetof(__typeof__(given), later), &given, "opts", &err), &err, KHUB_E_INVAL,
+                  "doesn't know");
+    given.struct_size = 0;
+    ck_khub_fails(khub__options(&ours, sizeof(ours), &given, "opts", &err), &err, KHUB_E_INVAL, "KHUB_INIT");
+}
+END_TEST
+
+UNIT("base", error_first_message_wins, error_long_text_is_cut_between_characters, status_names, paths,
+     draft_leaves_nothing_behind, json_of_strangers, options_of_another_version)
