@@ -33,7 +33,9 @@ int khub__json_parse(json_t **out, const char *text, size_t length, const char *
     json_error_t why;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!root) {
-        if (json_error_code(&why) == json_error_out_of_memory) return khub__fail_memory(err, "reading JSON");
+        /* jansson mostly says nothing at all when it finds no memory */
+        if (!why.text[0] || json_error_code(&why) == json_error_out_of_memory)
+            return khub__fail_memory(err, "reading JSON");
         return khub__fail(err, KHUB_E_FORMAT, "%s:%d: not valid JSON: %s", file, why.line, why.text);
     }
     if (!json_is_object(root)) {
