@@ -1,1 +1,0 @@
-/* src/kernel: to be built */ typedef int khub__kernel_empty;
