@@ -19,12 +19,12 @@ typedef enum khub_presence {
 
 /* A library that khub can open at run time. Strings are the platform's; NULL where unknown. */
 typedef struct khub_library_info {
-    const char *name;    /* "libtvm_ffi", "libtorch" */
+    const char *name;    /* "libtvm_ffi", "libtorch", "libcudart" (named for information, decides nothing) */
     khub_presence presence;
     const char *version; /* "0.1.16" */
     const char *path;    /* of the library, absolute */
     const char *how;     /* "KHUB_TVM_FFI", "virtual environment", "beside libkhub", "loader's path" */
-    const char *reason;  /* when not KHUB_FOUND */
+    const char *reason;  /* when KHUB_FOUND: a remark, or NULL */
 } khub_library_info;
 
 /* One device of an accelerator. */
@@ -39,21 +39,21 @@ typedef struct khub_accelerator_info {
     const char *backend; /* "cuda", "rocm", "xpu", "metal" */
     khub_presence presence;
     const char *version; /* that builds are named after: "12.8"; NULL: unknown */
-    const char *path;    /* of the driver library that answered */
-    const char *reason;
+    const char *path;    /* of the driver library that was asked */
+    const char *reason;  /* when KHUB_FOUND: a remark, or NULL */
     const khub_device_info *devices;
     size_t device_count;
 } khub_accelerator_info;
 
 typedef struct khub_platform_options {
     size_t struct_size;      /* set by KHUB_INIT */
-    uint32_t probe_timeout_ms; /* for each accelerator; 0: 5,000 */
+    uint32_t probe_timeout_ms; /* for each driver library asked; 0: 5,000 */
     int no_accelerators;     /* not 0: don't look for any; the backend is "cpu" */
 } khub_platform_options;
 
 /* Looks at this machine. No accelerator library is opened in this process, nothing is executed to find
  * out except khub's own probe. `options` may be NULL. Any thread. *out is the caller's.
- * KHUB_E_NOMEM; what can't be found out is a fact in the result, not an error. */
+ * KHUB_E_INVAL (options), KHUB_E_NOMEM; what can't be found out is a fact in the result, not an error. */
 KHUB_API int khub_platform_detect(khub_platform **out, const khub_platform_options *options, khub_error *err);
 
 /* Reads a platform file (JSON, at most 1 MiB): as short as the fields that decide, see docs/platform.md.
@@ -70,19 +70,33 @@ KHUB_API char *khub_platform_json(const khub_platform *platform);
 
 KHUB_API void khub_platform_free(khub_platform *platform); /* NULL is a no-op */
 
-/* Narrows the platform to one of its backends: "cpu" always, else the one it has, by its name ("cuda") or
- * with its version ("cu128"). KHUB_E_INVAL lists the backends of this machine. */
+/* Narrows the platform to one of its backends: "cpu" always, else one it has, by its name ("cuda") or with its
+ * version ("cu128"). KHUB_E_INVAL lists the backends of this machine. KHUB_E_NOMEM. After a failure the
+ * platform is as before. */
 KHUB_API int khub_platform_select(khub_platform *platform, const char *backend, khub_error *err);
 
 /* Facts. Strings are the platform's, valid until it is freed; NULL where unknown. */
 KHUB_API const char *khub_platform_os(const khub_platform *platform);      /* "linux" */
 KHUB_API const char *khub_platform_arch(const khub_platform *platform);    /* "x86_64" */
-KHUB_API const char *khub_platform_backend(const khub_platform *platform); /* "cu128", "cpu" */
+/* The backend that counts, as builds are named: "cu128", "cpu"; its name alone ("xpu") when its version is unknown. */
+KHUB_API const char *khub_platform_backend(const khub_platform *platform);
+/* Architecture of the backend's devices, each once, the device in use first; NULL past the last. */
+KHUB_API const char *khub_platform_device_arch(const khub_platform *platform, size_t i); /* "9.0", "gfx942" */
+/* Versions that decide which builds fit. Detection leaves Torch's unknown as long as khub can't call torch
+ * builds; khub_platform_library still lists the libtorch in reach. */
+KHUB_API const char *khub_platform_tvm_ffi(const khub_platform *platform); /* "0.1.15" */
+KHUB_API const char *khub_platform_torch(const khub_platform *platform);   /* "2.10" */
+KHUB_API const char *khub_platform_macos(const khub_platform *platform);   /* "26.1" */
 KHUB_API const char *khub_platform_cpu_model(const khub_platform *platform);
 KHUB_API const char *khub_platform_glibc(const khub_platform *platform);   /* "2.36" */
-KHUB_API unsigned khub_platform_cores(const khub_platform *platform);      /* of the machine; 0: unknown */
+/* Logical processors that the machine has switched on; 0: unknown. */
+KHUB_API unsigned khub_platform_cores(const khub_platform *platform);
 /* Threads worth running: affinity mask and cgroup quota (rounded up) considered; 0: unknown. */
 KHUB_API unsigned khub_platform_threads(const khub_platform *platform);
+/* What keeps the threads below the cores: "cgroup quota of 1.5 cores"; NULL: nothing, or unknown. */
+KHUB_API const char *khub_platform_threads_reason(const khub_platform *platform);
+/* Size of the data cache of level 1, 2 or 3, as one core sees it; 0: unknown. */
+KHUB_API uint64_t khub_platform_cache_bytes(const khub_platform *platform, int level);
 /* The i-th CPU feature that the CPU has and the system has switched on ("avx2", "fma", "f16c", "avx512f",
  * "amx-bf16", "neon", "sve", ...); NULL past the last. */
 KHUB_API const char *khub_platform_feature(const khub_platform *platform, size_t i);

@@ -1,0 +1,177 @@
+/* A platform as JSON, laid out for people: short lists stay on one line. */
+#include "platform/platform.h"
+
+#include "base/text.h"
+
+/* Length of the valid UTF-8 character at `s` (of `left` bytes), 0 when it isn't one. */
+static size_t utf8_length(const unsigned char *s, size_t left)
+{
+    size_t n = s[0] < 0x80                   ? 1
+               : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+               : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
+               : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                                             : 0;
+    if (n == 0 || n > left) return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xC0) != 0x80) return 0;
+    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F)) return 0; /* overlong; surrogates */
+    if ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
+        return 0; /* overlong; past the last */
+    return n;
+}
+
+/* A path or a driver's words may hold any bytes: what isn't UTF-8 becomes U+FFFD. */
+static void add_string(khub__text *to, const char *text)
+{
+    if (!text) {
+        khub__text_add(to, "null");
+        return;
+    }
+    const unsigned char *s = (const unsigned char *)text;
+    size_t left = strlen(text);
+    khub__text_add(to, "\"");
+    while (left) {
+        size_t n = utf8_length(s, left);
+        if (n == 0)
+            khub__text_add(to, "\xEF\xBF\xBD");
+        else if (n == 1 && (*s == '"' || *s == '\\'))
+            khub__text_addf(to, "\\%c", *s);
+        else if (n == 1 && *s < 0x20)
+            khub__text_addf(to, "\\u%04x", *s);
+        else
+            khub__text_add_bytes(to, (const char *)s, n);
+        s += n ? n : 1;
+        left -= n ? n : 1;
+    }
+    khub__text_add(to, "\"");
+}
+
+static void add_field(khub__text *to, const char *key, const char *text)
+{
+    khub__text_addf(to, "\"%s\": ", key);
+    add_string(to, text);
+}
+
+static void add_line(khub__text *to, const char *key, const char *text)
+{
+    khub__text_add(to, ",\n  ");
+    add_field(to, key, text);
+}
+
+static void add_texts(khub__text *to, const char *key, const char *const *texts, size_t count)
+{
+    khub__text_addf(to, ",\n  \"%s\": [", key);
+    for (size_t i = 0; i < count; i++) {
+        if (i) khub__text_add(to, ", ");
+        add_string(to, texts[i]);
+    }
+    khub__text_add(to, "]");
+}
+
+static void add_number(khub__text *to, const char *before, const char *key, uint64_t n)
+{
+    khub__text_addf(to, n ? "%s\"%s\": %llu" : "%s\"%s\": null", before, key, (unsigned long long)n);
+}
+
+static void add_deciding(khub__text *to, const khub_platform *p)
+{
+    char version[KHUB__VERSION_TEXT];
+    int versioned = p->backend && p->backend->versioned && p->backend_version.major >= 0;
+    khub__text_add(to, "{\n  ");
+    add_field(to, "os", p->os);
+    add_line(to, "arch", p->arch);
+    add_line(to, "backend", p->backend_text);
+    add_line(to, "backend_version", versioned ? khub__version_text(p->backend_version, version) : NULL);
+    add_line(to, "torch", p->torch_text);
+    khub__text_addf(to, ",\n  \"torch_cxx11_abi\": %s",
+                    p->torch_cxx11_abi < 0 ? "null"
+                    : p->torch_cxx11_abi   ? "true"
+                                           : "false");
+    add_line(to, "tvm_ffi", p->tvm_ffi_text);
+    add_line(to, "macos", p->macos_text);
+    add_texts(to, "archs", p->archs, p->arch_count);
+}
+
+static void add_machine(khub__text *to, const khub_platform *p)
+{
+    add_line(to, "cpu_model", p->cpu_model);
+    add_texts(to, "cpu_features", p->features, p->feature_count);
+    add_number(to, ",\n  ", "cores", p->cores);
+    add_number(to, ",\n  ", "threads", p->threads);
+    add_line(to, "threads_reason", p->threads_reason);
+    add_number(to, ",\n  \"caches\": {", "l1d", p->l1d_bytes);
+    add_number(to, ", ", "l2", p->l2_bytes);
+    add_number(to, ", ", "l3", p->l3_bytes);
+    khub__text_add(to, "}");
+    add_line(to, "glibc", p->glibc);
+}
+
+/* The comma and the newline before an element of a list of objects. */
+static void add_element(khub__text *to, size_t i, const char *indent)
+{
+    khub__text_addf(to, "%s\n%s{", i ? "," : "", indent);
+}
+
+static void add_more(khub__text *to, const char *key, const char *text)
+{
+    khub__text_add(to, ", ");
+    add_field(to, key, text);
+}
+
+static void add_libraries(khub__text *to, const khub_platform *p)
+{
+    khub__text_add(to, ",\n  \"libraries\": [");
+    for (size_t i = 0; i < p->library_count; i++) {
+        const khub_library_info *library = &p->libraries[i];
+        add_element(to, i, "    ");
+        add_field(to, "name", library->name);
+        add_more(to, "presence", khub__presence_name(library->presence));
+        add_more(to, "version", library->version);
+        add_more(to, "path", library->path);
+        add_more(to, "how", library->how);
+        add_more(to, "reason", library->reason);
+        khub__text_add(to, "}");
+    }
+    khub__text_add(to, p->library_count ? "\n  ]" : "]");
+}
+
+static void add_devices(khub__text *to, const khub_accelerator_info *a)
+{
+    khub__text_add(to, ", \"devices\": [");
+    for (size_t i = 0; i < a->device_count; i++) {
+        add_element(to, i, "      ");
+        add_field(to, "name", a->devices[i].name);
+        add_more(to, "arch", a->devices[i].arch);
+        add_number(to, ", ", "memory_bytes", a->devices[i].memory_bytes);
+        khub__text_add(to, "}");
+    }
+    khub__text_add(to, "]");
+}
+
+static void add_accelerators(khub__text *to, const khub_platform *p)
+{
+    khub__text_add(to, ",\n  \"accelerators\": [");
+    for (size_t i = 0; i < p->accelerator_count; i++) {
+        const khub_accelerator_info *a = &p->accelerators[i];
+        add_element(to, i, "    ");
+        add_field(to, "backend", a->backend);
+        add_more(to, "presence", khub__presence_name(a->presence));
+        add_more(to, "version", a->version);
+        add_more(to, "path", a->path);
+        add_more(to, "reason", a->reason);
+        add_devices(to, a);
+        khub__text_add(to, "}");
+    }
+    khub__text_add(to, p->accelerator_count ? "\n  ]" : "]");
+}
+
+char *khub_platform_json(const khub_platform *platform)
+{
+    khub__text text = {0};
+    add_deciding(&text, platform);
+    add_machine(&text, platform);
+    add_libraries(&text, platform);
+    add_accelerators(&text, platform);
+    khub__text_add(&text, "\n}\n");
+    return khub__text_take(&text);
+}

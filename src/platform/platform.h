@@ -1,0 +1,69 @@
+/* What a khub_platform is made of. Everything after detection reads only this. */
+#ifndef PLATFORM_PLATFORM_H
+#define PLATFORM_PLATFORM_H
+
+#include <khub/platform.h>
+
+#include "platform/pool.h"
+#include "platform/version.h"
+
+/* Plain data. Strings and arrays are the pool's; NULL (a number: 0) where unknown. */
+struct khub_platform {
+    /* What decides which builds fit (facts that choose a variant). */
+    const char *os;               /* "linux", "darwin", "windows", or another system's name */
+    const char *arch;             /* "x86_64", "aarch64", or another machine's name */
+    const khub__backend *backend; /* the one that counts */
+    khub__version backend_version;
+    khub__version torch; /* of the libtorch that kernels may be called through; detection leaves it unknown */
+    int torch_cxx11_abi; /* 1, 0, -1: unknown */
+    khub__version tvm_ffi, macos;
+    const char **archs; /* of the backend's devices, each once; [0] is the device in use */
+    size_t arch_count;
+
+    /* The same in words, made by khub__platform_finish. */
+    const char *backend_text; /* "cu128"; the name alone when the version is unknown */
+    const char *torch_text, *tvm_ffi_text, *macos_text;
+
+    /* What else is known. */
+    const char *cpu_model, *glibc;
+    const char **features;
+    size_t feature_count;
+    unsigned cores, threads;
+    const char *threads_reason; /* what limits the threads: "affinity mask", "cgroup quota of 1.5" */
+    uint64_t l1d_bytes, l2_bytes, l3_bytes; /* caches as one core sees them */
+    khub_library_info *libraries;
+    size_t library_count;
+    khub_accelerator_info *accelerators;
+    size_t accelerator_count;
+
+    khub__pool pool;
+};
+
+/* All unknown. KHUB_E_NOMEM. */
+int khub__platform_new(khub_platform **out, khub_error *err);
+
+/* Makes `backend` the one that counts and takes the archs of its devices from the list of accelerators.
+ * KHUB_E_NOMEM, and nothing has changed. */
+int khub__platform_use(khub_platform *platform, const khub__backend *backend, khub__version version,
+                       khub_error *err);
+
+/* Puts the facts that decide into words. KHUB_E_NOMEM, also for any request before that the pool refused. */
+int khub__platform_finish(khub_platform *platform, khub_error *err);
+
+/* Looks for facts that can't be true together: KHUB_E_FORMAT with `name` and both facts. */
+int khub__platform_check(const khub_platform *platform, const char *name, khub_error *err);
+
+/* The accelerator of that backend; NULL when it isn't listed. */
+const khub_accelerator_info *khub__platform_accelerator_of(const khub_platform *platform,
+                                                           const char *backend);
+
+/* The library of that name; NULL when it isn't listed. */
+const khub_library_info *khub__platform_library_of(const khub_platform *platform, const char *name);
+
+/* "absent", "found", "broken". */
+const char *khub__presence_name(khub_presence presence);
+
+/* "arm64" of macOS and Windows is "aarch64" in the names of builds, "AMD64" is "x86_64". */
+const char *khub__arch_normal(const char *os, const char *arch);
+
+#endif
