@@ -23,6 +23,19 @@ int khub__file_map(khub__bytes *out, const char *path, khub_error *err);
 /* Frees or unmaps, and zeroes. */
 void khub__bytes_free(khub__bytes *bytes);
 
+/* A regular file that is read from its start in pieces. */
+typedef struct khub__stream {
+    int fd;
+    size_t size;      /* when it was opened */
+    const char *path; /* the caller's */
+} khub__stream;
+
+/* Failures as khub__file_read's; then there is nothing to close. */
+int khub__stream_open(khub__stream *out, const char *path, khub_error *err);
+/* Exactly the next `bytes`. KHUB_E_IO, KHUB_E_FORMAT when the file ends before. */
+int khub__stream_read(khub__stream *stream, void *data, size_t bytes, khub_error *err);
+void khub__stream_close(khub__stream *stream);
+
 enum khub__file_kind { KHUB__FILE_NONE, KHUB__FILE_REGULAR, KHUB__FILE_DIRECTORY, KHUB__FILE_OTHER };
 
 /* What is at `path`, links followed. */

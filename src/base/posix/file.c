@@ -96,6 +96,34 @@ void khub__bytes_free(khub__bytes *bytes)
     memset(bytes, 0, sizeof(*bytes));
 }
 
+int khub__stream_open(khub__stream *out, const char *path, khub_error *err)
+{
+    int rc = KHUB_OK;
+    out->path = path;
+    out->fd = open_regular(path, &out->size, &rc, err);
+    return rc;
+}
+
+int khub__stream_read(khub__stream *stream, void *data, size_t bytes, khub_error *err)
+{
+    char *at = data;
+    while (bytes > 0) {
+        ssize_t n = read(stream->fd, at, bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return khub__fail_errno(err, stream->path, "read it");
+        if (n == 0) return khub__fail(err, KHUB_E_FORMAT, "%s: ends %zu bytes too early", stream->path, bytes);
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return KHUB_OK;
+}
+
+void khub__stream_close(khub__stream *stream)
+{
+    close(stream->fd);
+    stream->fd = -1;
+}
+
 enum khub__file_kind khub__file_kind(const char *path)
 {
     struct stat st;
