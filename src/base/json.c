@@ -25,6 +25,17 @@ static int too_deep(const char *text, size_t length)
     return 0;
 }
 
+/* jansson words some failed allocations as a mistake in the text, or says nothing at all. A text that parses
+ * when it is tried again wasn't the reason. */
+static int was_memory(const json_error_t *why, const char *text, size_t length)
+{
+    if (!why->text[0] || json_error_code(why) == json_error_out_of_memory) return 1;
+    json_error_t again;
+    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &again);
+    json_decref(root);
+    return root != NULL;
+}
+
 int khub__json_parse(json_t **out, const char *text, size_t length, const char *file, khub_error *err)
 {
     *out = NULL;
@@ -33,9 +44,7 @@ int khub__json_parse(json_t **out, const char *text, size_t length, const char *
     json_error_t why;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
     if (!root) {
-        /* jansson mostly says nothing at all when it finds no memory */
-        if (!why.text[0] || json_error_code(&why) == json_error_out_of_memory)
-            return khub__fail_memory(err, "reading JSON");
+        if (was_memory(&why, text, length)) return khub__fail_memory(err, "reading JSON");
         return khub__fail(err, KHUB_E_FORMAT, "%s:%d: not valid JSON: %s", file, why.line, why.text);
     }
     if (!json_is_object(root)) {
