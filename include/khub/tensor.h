@@ -47,13 +47,13 @@ typedef struct khub_device {
 
 /* DLTensor: 48 bytes. Owns nothing. */
 typedef struct khub_tensor {
-    void *data;          /* base of the memory; NULL when the tensor has no elements */
-    khub_device device;  /* where `data` points */
-    int32_t ndim;        /* 0: a scalar */
-    khub_dtype dtype;    /* of one element */
-    int64_t *shape;      /* ndim extents, in elements */
-    int64_t *strides;    /* ndim strides, in elements; NULL: row-major and compact */
-    uint64_t byte_offset;/* from `data` to the first element */
+    void *data;           /* base of the memory; NULL when the tensor has no elements */
+    khub_device device;   /* where `data` points */
+    int32_t ndim;         /* 0: a scalar */
+    khub_dtype dtype;     /* of one element */
+    int64_t *shape;       /* ndim extents, in elements */
+    int64_t *strides;     /* ndim strides, in elements; NULL: row-major and compact */
+    uint64_t byte_offset; /* from `data` to the first element */
 } khub_tensor;
 
 /* The most dimensions that khub's own code handles. */
