@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 static const char *const names[] = {
-    "KHUB_OK",         "KHUB_E_INVAL",   "KHUB_E_NOMEM",        "KHUB_E_IO",   "KHUB_E_NOTFOUND",
-    "KHUB_E_FORMAT",   "KHUB_E_NOBUILD", "KHUB_E_NEEDS_PYTHON", "KHUB_E_LOAD", "KHUB_E_KERNEL",
-    "KHUB_E_UNTRUSTED", "KHUB_E_OFFLINE", "KHUB_E_NETWORK",     "KHUB_E_NOSPACE", "KHUB_E_UNSUPPORTED",
+    "KHUB_OK",          "KHUB_E_INVAL",   "KHUB_E_NOMEM",        "KHUB_E_IO",      "KHUB_E_NOTFOUND",
+    "KHUB_E_FORMAT",    "KHUB_E_NOBUILD", "KHUB_E_NEEDS_PYTHON", "KHUB_E_LOAD",    "KHUB_E_KERNEL",
+    "KHUB_E_UNTRUSTED", "KHUB_E_OFFLINE", "KHUB_E_NETWORK",      "KHUB_E_NOSPACE", "KHUB_E_UNSUPPORTED",
 };
 
 const char *khub_status_name(int status)
@@ -33,7 +33,8 @@ int khub__fail(khub_error *err, int code, const char *format, ...)
     err->code = code;
     if (n < (int)sizeof(err->message)) return code;
     size_t cut = sizeof(err->message) - 4; /* not inside a UTF-8 sequence */
-    while (cut > 0 && ((unsigned char)err->message[cut] & 0xC0) == 0x80) cut--;
+    while (cut > 0 && ((unsigned char)err->message[cut] & 0xC0) == 0x80)
+        cut--;
     memcpy(err->message + cut, "...", 4);
     return code;
 }

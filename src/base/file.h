@@ -13,8 +13,8 @@ typedef struct khub__bytes {
     int mapped;
 } khub__bytes;
 
-/* Reads a regular file of at most `max` bytes whole. KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_FORMAT (longer, or not a
- * regular file), KHUB_E_NOMEM. */
+/* Reads a regular file of at most `max` bytes whole. KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_FORMAT (longer, or
+ * not a regular file), KHUB_E_NOMEM. */
 int khub__file_read(khub__bytes *out, const char *path, size_t max, khub_error *err);
 
 /* Maps a regular file read-only. An empty file has length 0. */

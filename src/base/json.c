@@ -48,7 +48,8 @@ int khub__json_parse(json_t **out, const char *text, size_t length, const char *
         return khub__fail(err, KHUB_E_FORMAT, "%s:%d: not valid JSON: %s", file, why.line, why.text);
     }
     if (!json_is_object(root)) {
-        int rc = khub__fail(err, KHUB_E_FORMAT, "%s: is %s, an object is expected", file, khub__json_type_name(root));
+        int rc = khub__fail(err, KHUB_E_FORMAT, "%s: is %s, an object is expected", file,
+                            khub__json_type_name(root));
         json_decref(root);
         return rc;
     }
@@ -87,7 +88,8 @@ static int wrong(const json_t *value, const char *key, const char *expected, con
                       khub__json_type_name(value), expected);
 }
 
-int khub__json_string(const char **out, const json_t *object, const char *key, const khub__json_source *source)
+int khub__json_string(const char **out, const json_t *object, const char *key,
+                      const khub__json_source *source)
 {
     const json_t *value = field(object, key);
     if (value && !json_is_string(value)) return wrong(value, key, "a string", source);
@@ -119,7 +121,8 @@ int khub__json_bool(int *out, const json_t *object, const char *key, const khub_
     return KHUB_OK;
 }
 
-int khub__json_object(const json_t **out, const json_t *object, const char *key, const khub__json_source *source)
+int khub__json_object(const json_t **out, const json_t *object, const char *key,
+                      const khub__json_source *source)
 {
     const json_t *value = field(object, key);
     if (value && !json_is_object(value)) return wrong(value, key, "an object", source);
@@ -127,7 +130,8 @@ int khub__json_object(const json_t **out, const json_t *object, const char *key,
     return KHUB_OK;
 }
 
-int khub__json_array(const json_t **out, const json_t *object, const char *key, const khub__json_source *source)
+int khub__json_array(const json_t **out, const json_t *object, const char *key,
+                     const khub__json_source *source)
 {
     const json_t *value = field(object, key);
     if (value && !json_is_array(value)) return wrong(value, key, "an array", source);

@@ -1,4 +1,5 @@
-/* JSON from files that strangers wrote: bounded, without duplicate keys, and errors that name file and field. */
+/* JSON from files that strangers wrote: bounded, without duplicate keys, and errors that name file and field.
+ */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -13,7 +14,8 @@ typedef struct khub__json_source {
 } khub__json_source;
 
 /* Parses `length` bytes of text that must be one JSON object. The reference is the caller's (json_decref).
- * Deeper than 64, duplicate keys, NUL in strings, invalid UTF-8, trailing text: KHUB_E_FORMAT with the line. */
+ * Deeper than 64, duplicate keys, NUL in strings, invalid UTF-8, trailing text: KHUB_E_FORMAT with the line.
+ */
 int khub__json_parse(json_t **out, const char *text, size_t length, const char *file, khub_error *err);
 
 /* The same from a file of at most `max` bytes. */
@@ -21,12 +23,15 @@ int khub__json_read(json_t **out, const char *path, size_t max, khub_error *err)
 
 /* Fields of an object. A field that is absent or null leaves *out as it is and returns KHUB_OK; one of
  * another type is KHUB_E_FORMAT: "FILE: KEY is a string, an integer is expected". Borrowed from `object`. */
-int khub__json_string(const char **out, const json_t *object, const char *key, const khub__json_source *source);
+int khub__json_string(const char **out, const json_t *object, const char *key,
+                      const khub__json_source *source);
 int khub__json_integer(int64_t *out, const json_t *object, const char *key, const khub__json_source *source);
 int khub__json_number(double *out, const json_t *object, const char *key, const khub__json_source *source);
 int khub__json_bool(int *out, const json_t *object, const char *key, const khub__json_source *source);
-int khub__json_object(const json_t **out, const json_t *object, const char *key, const khub__json_source *source);
-int khub__json_array(const json_t **out, const json_t *object, const char *key, const khub__json_source *source);
+int khub__json_object(const json_t **out, const json_t *object, const char *key,
+                      const khub__json_source *source);
+int khub__json_array(const json_t **out, const json_t *object, const char *key,
+                     const khub__json_source *source);
 
 /* "a string", "an integer", … for messages. */
 const char *khub__json_type_name(const json_t *value);

@@ -56,7 +56,8 @@ int khub__grow(void **items, size_t *capacity, size_t need, size_t size, size_t 
     if (need <= *capacity) return 0;
     if (need > max) return -1;
     size_t wanted = *capacity ? *capacity : 8;
-    while (wanted < need) wanted = wanted > max / 2 ? max : wanted * 2;
+    while (wanted < need)
+        wanted = wanted > max / 2 ? max : wanted * 2;
     if (wanted > SIZE_MAX / size) return -1;
     void *grown = khub__realloc(*items, wanted * size);
     if (!grown) return -1;

@@ -13,7 +13,8 @@ int khub__options(void *ours, size_t size, const void *given, const char *name, 
     const unsigned char *bytes = given;
     for (size_t i = size; i < theirs; i++)
         if (bytes[i])
-            return khub__fail(err, KHUB_E_INVAL, "%s: an option is set that khub %s doesn't know", name, khub_version());
+            return khub__fail(err, KHUB_E_INVAL, "%s: an option is set that khub %s doesn't know", name,
+                              khub_version());
     memcpy(ours, given, theirs < size ? theirs : size);
     return KHUB_OK;
 }

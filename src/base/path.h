@@ -13,7 +13,8 @@ char *khub__path_parent(const char *path);
 /* What follows the last "/"; points into `path`. */
 const char *khub__path_name(const char *path);
 
-/* 1 for what a user writes to mean a file of this machine: starts with "/", "./" or "../", or is "." or "..". */
+/* 1 for what a user writes to mean a file of this machine: starts with "/", "./" or "../", or is "." or "..".
+ */
 int khub__path_is_local(const char *text);
 
 #endif

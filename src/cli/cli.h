@@ -20,10 +20,10 @@ enum {
 /* One command, one file cmd_NAME.c. */
 typedef struct cli_command {
     const char *name;
-    const char *summary; /* one line of `khub --help` */
-    const char *help;    /* `khub NAME --help`, an example first */
+    const char *summary;               /* one line of `khub --help` */
+    const char *help;                  /* `khub NAME --help`, an example first */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit status */
-    int contained;       /* 1: runs in a child process, since it loads kernels: a crash there is a message here */
+    int contained; /* 1: runs in a child process, since it loads kernels: a crash there is a message here */
 } cli_command;
 
 extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order of `khub --help` */
@@ -36,8 +36,9 @@ typedef struct cli_option {
     void *to; /* int, const char *, or long (1 to 2^31-1) */
 } cli_option;
 
-/* Takes the options out of argv ("--x VALUE" and "--x=VALUE"; "--" ends them); what remains stays in argv[1…],
- * and its number is returned. -q and -v are understood everywhere. -1: wrong usage, already said. */
+/* Takes the options out of argv ("--x VALUE" and "--x=VALUE"; "--" ends them); what remains stays in
+ * argv[1…], and its number is returned. -q and -v are understood everywhere. -1: wrong usage, already said.
+ */
 int cli_options(int argc, char **argv, const cli_option *options, size_t count);
 
 /* Says what is wrong with the command line and where help is; returns EXIT_USAGE. */

@@ -11,7 +11,8 @@ static void print_commands(FILE *to)
         fprintf(to, "    %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     fputs("\nkhub COMMAND --help says more. -q: no notices, -v: each step, --version: the version.\n"
           "exit status: 0 done; 1 failed; 2 wrong usage; 3 no build fits this machine;\n"
-          "    4 not trusted or not what it claims to be; 5 not in the cache and offline; 6 the network failed\n",
+          "    4 not trusted or not what it claims to be; 5 not in the cache and offline; 6 the network "
+          "failed\n",
           to);
 }
 

@@ -21,7 +21,8 @@ static void log_line(void *user, const khub_log_record *record)
 }
 
 /* The option that `argument` names, and its value after "=" if it has one. */
-static const cli_option *match(const cli_option *options, size_t count, const char *argument, const char **value)
+static const cli_option *match(const cli_option *options, size_t count, const char *argument,
+                               const char **value)
 {
     for (size_t i = 0; i < count; i++) {
         size_t n = strlen(options[i].name);
@@ -57,7 +58,8 @@ static int take(int argc, char **argv, int *i, const cli_option *options, size_t
     if (!strcmp(argument, "-v")) return verbose = 1;
     const cli_option *option = match(options, count, argument, &value);
     if (!option) {
-        if ((argument[1] >= '0' && argument[1] <= '9') || argument[1] == '.') return 0; /* a negative number */
+        if ((argument[1] >= '0' && argument[1] <= '9') || argument[1] == '.')
+            return 0; /* a negative number */
         cli_usage(argv[0], "there is no option \"%s\"", argument);
         return -1;
     }
@@ -81,7 +83,8 @@ int cli_options(int argc, char **argv, const cli_option *options, size_t count)
     int kept = 0;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--")) {
-            while (++i < argc) argv[++kept] = argv[i];
+            while (++i < argc)
+                argv[++kept] = argv[i];
             break;
         }
         int taken = take(argc, argv, &i, options, count);
@@ -107,8 +110,10 @@ int cli_fail(const khub_error *err)
 {
     static const struct {
         int code, status;
-    } table[] = {{KHUB_E_NOBUILD, EXIT_NOBUILD},     {KHUB_E_NEEDS_PYTHON, EXIT_NOBUILD},
-                 {KHUB_E_UNTRUSTED, EXIT_UNTRUSTED}, {KHUB_E_OFFLINE, EXIT_OFFLINE},
+    } table[] = {{KHUB_E_NOBUILD, EXIT_NOBUILD},
+                 {KHUB_E_NEEDS_PYTHON, EXIT_NOBUILD},
+                 {KHUB_E_UNTRUSTED, EXIT_UNTRUSTED},
+                 {KHUB_E_OFFLINE, EXIT_OFFLINE},
                  {KHUB_E_NETWORK, EXIT_NETWORK}};
     fprintf(stderr, "khub: %s\n", err->message[0] ? err->message : khub_status_name(err->code));
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
@@ -141,7 +146,8 @@ void cli_json_string(FILE *to, const char *text, size_t length)
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text[i];
         const char *form = c ? strchr(short_forms, c) : NULL;
-        while (form && (form - short_forms) % 2) form = strchr(form + 1, c); /* only the first of each pair */
+        while (form && (form - short_forms) % 2)
+            form = strchr(form + 1, c); /* only the first of each pair */
         if (form)
             fputc('\\', to), fputc(form[1], to);
         else if (c < 0x20)

@@ -27,7 +27,8 @@ END_TEST
 START_TEST(error_long_text_is_cut_between_characters)
 {
     char text[2001];
-    for (int i = 0; i < 1000; i++) memcpy(text + 2 * i, "\xC3\xA4", 2);
+    for (int i = 0; i < 1000; i++)
+        memcpy(text + 2 * i, "\xC3\xA4", 2);
     text[2000] = 0;
     khub_error err = {0};
     khub__fail(&err, KHUB_E_IO, "%s", text);
@@ -103,8 +104,12 @@ START_TEST(json_of_strangers)
     static const struct {
         const char *text, *words;
     } table[] = {
-        {"", "not valid JSON"},          {"[1]", "is an array"},      {"{\"a\":1,\"a\":2}", "duplicate"},
-        {"{} x", "end of file"},         {"{\"a\":\"\xFF\"}", "decode byte 0xff"}, {"{\"a\":\"\\u0000\"}", "\\u0000"},
+        {"", "not valid JSON"},
+        {"[1]", "is an array"},
+        {"{\"a\":1,\"a\":2}", "duplicate"},
+        {"{} x", "end of file"},
+        {"{\"a\":\"\xFF\"}", "decode byte 0xff"},
+        {"{\"a\":\"\\u0000\"}", "\\u0000"},
     };
     khub_error err = {0};
     json_t *root;
@@ -113,14 +118,16 @@ START_TEST(json_of_strangers)
                       KHUB_E_FORMAT, table[i].words);
     char *deep = calloc(1, 5000001);
     memset(deep, '[', 5000000);
-    ck_khub_fails(khub__json_parse(&root, deep, 5000000, "f.json", &err), &err, KHUB_E_FORMAT, "nested deeper");
+    ck_khub_fails(khub__json_parse(&root, deep, 5000000, "f.json", &err), &err, KHUB_E_FORMAT,
+                  "nested deeper");
     free(deep);
     ck_khub_ok(khub__json_parse(&root, "{\"a\":\"1\",\"b\":null}", 18, "f.json", &err), &err);
     khub__json_source source = {"f.json", &err};
     int64_t n = 7;
     ck_khub_ok(khub__json_integer(&n, root, "b", &source), &err);
     ck_assert_int_eq(n, 7);
-    ck_khub_fails(khub__json_integer(&n, root, "a", &source), &err, KHUB_E_FORMAT, "\"a\" is a string, an integer");
+    ck_khub_fails(khub__json_integer(&n, root, "a", &source), &err, KHUB_E_FORMAT,
+                  "\"a\" is a string, an integer");
     json_decref(root);
 }
 END_TEST
@@ -139,8 +146,8 @@ START_TEST(options_of_another_version)
     ck_khub_ok(khub__options(&ours, offsetof(__typeof__(given), later), &given, "opts", &err), &err);
     ck_assert_int_eq(ours.known, 5);
     given.later = 1;
-    ck_khub_fails(khub__options(&ours, offsetof(__typeof__(given), later), &given, "opts", &err), &err, KHUB_E_INVAL,
-                  "doesn't know");
+    ck_khub_fails(khub__options(&ours, offsetof(__typeof__(given), later), &given, "opts", &err), &err,
+                  KHUB_E_INVAL, "doesn't know");
     given.struct_size = 0;
     ck_khub_fails(khub__options(&ours, sizeof(ours), &given, "opts", &err), &err, KHUB_E_INVAL, "KHUB_INIT");
 }

@@ -14,7 +14,8 @@ void unit_each(void (*take)(void *user, const TTest *test), void *user);
     void unit_each(void (*take)(void *user, const TTest *test), void *user)                                  \
     {                                                                                                        \
         const TTest *const list[] = {__VA_ARGS__};                                                           \
-        for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) take(user, list[i]);                       \
+        for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)                                            \
+            take(user, list[i]);                                                                             \
     }
 
 /* A khub call that must succeed; says the message when it doesn't. */
@@ -29,7 +30,8 @@ void unit_each(void (*take)(void *user, const TTest *test), void *user);
     do {                                                                                                     \
         int ck_rc = (call);                                                                                  \
         ck_assert_str_eq(khub_status_name(ck_rc), khub_status_name(status));                                 \
-        ck_assert_msg(strstr((err)->message, (words)) != NULL, "\"%s\" isn't in: %s", (words), (err)->message); \
+        ck_assert_msg(strstr((err)->message, (words)) != NULL, "\"%s\" isn't in: %s", (words),               \
+                      (err)->message);                                                                       \
         khub_error_clear(err);                                                                               \
     } while (0)
 

@@ -111,7 +111,8 @@ int khub__stream_read(khub__stream *stream, void *data, size_t bytes, khub_error
         ssize_t n = read(stream->fd, at, bytes);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return khub__fail_errno(err, stream->path, "read it");
-        if (n == 0) return khub__fail(err, KHUB_E_FORMAT, "%s: ends %zu bytes too early", stream->path, bytes);
+        if (n == 0)
+            return khub__fail(err, KHUB_E_FORMAT, "%s: ends %zu bytes too early", stream->path, bytes);
         at += n;
         bytes -= (size_t)n;
     }
@@ -128,7 +129,9 @@ enum khub__file_kind khub__file_kind(const char *path)
 {
     struct stat st;
     if (stat(path, &st) != 0) return KHUB__FILE_NONE;
-    return S_ISREG(st.st_mode) ? KHUB__FILE_REGULAR : S_ISDIR(st.st_mode) ? KHUB__FILE_DIRECTORY : KHUB__FILE_OTHER;
+    return S_ISREG(st.st_mode)   ? KHUB__FILE_REGULAR
+           : S_ISDIR(st.st_mode) ? KHUB__FILE_DIRECTORY
+                                 : KHUB__FILE_OTHER;
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -143,7 +146,8 @@ static char **index_names(const khub__text *text, size_t count)
     if (!names) return NULL;
     char *at = (char *)(names + count);
     if (text->length) memcpy(at, text->data, text->length);
-    for (size_t i = 0; i < count; i++, at += strlen(at) + 1) names[i] = at;
+    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
+        names[i] = at;
     qsort(names, count, sizeof(char *), by_bytes);
     return names;
 }
