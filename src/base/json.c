@@ -36,7 +36,7 @@ static int was_memory(const json_error_t *why, const char *text, size_t length)
     return root != NULL;
 }
 
-int khub__json_parse(json_t **out, const char *text, size_t length, const char *file, khub_error *err)
+static int parse(json_t **out, const char *text, size_t length, json_type type, const char *file, khub_error *err)
 {
     *out = NULL;
     if (too_deep(text, length))
@@ -47,9 +47,9 @@ int khub__json_parse(json_t **out, const char *text, size_t length, const char *
         if (was_memory(&why, text, length)) return khub__fail_memory(err, "reading JSON");
         return khub__fail(err, KHUB_E_FORMAT, "%s:%d: not valid JSON: %s", file, why.line, why.text);
     }
-    if (!json_is_object(root)) {
-        int rc = khub__fail(err, KHUB_E_FORMAT, "%s: is %s, an object is expected", file,
-                            khub__json_type_name(root));
+    if (json_typeof(root) != type) {
+        int rc = khub__fail(err, KHUB_E_FORMAT, "%s: is %s, an %s is expected", file, khub__json_type_name(root),
+                            type == JSON_OBJECT ? "object" : "array");
         json_decref(root);
         return rc;
     }
@@ -57,15 +57,30 @@ int khub__json_parse(json_t **out, const char *text, size_t length, const char *
     return KHUB_OK;
 }
 
-int khub__json_read(json_t **out, const char *path, size_t max, khub_error *err)
+int khub__json_parse(json_t **out, const char *text, size_t length, const char *file, khub_error *err)
+{
+    return parse(out, text, length, JSON_OBJECT, file, err);
+}
+
+static int read_file(json_t **out, const char *path, size_t max, json_type type, khub_error *err)
 {
     *out = NULL;
     khub__bytes bytes;
     int rc = khub__file_read(&bytes, path, max, err);
     if (rc != KHUB_OK) return rc;
-    rc = khub__json_parse(out, bytes.data, bytes.length, path, err);
+    rc = parse(out, bytes.data, bytes.length, type, path, err);
     khub__bytes_free(&bytes);
     return rc;
+}
+
+int khub__json_read(json_t **out, const char *path, size_t max, khub_error *err)
+{
+    return read_file(out, path, max, JSON_OBJECT, err);
+}
+
+int khub__json_read_array(json_t **out, const char *path, size_t max, khub_error *err)
+{
+    return read_file(out, path, max, JSON_ARRAY, err);
 }
 
 const char *khub__json_type_name(const json_t *value)

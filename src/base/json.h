@@ -21,6 +21,9 @@ int khub__json_parse(json_t **out, const char *text, size_t length, const char *
 /* The same from a file of at most `max` bytes. */
 int khub__json_read(json_t **out, const char *path, size_t max, khub_error *err);
 
+/* The same for a file that must be one array. */
+int khub__json_read_array(json_t **out, const char *path, size_t max, khub_error *err);
+
 /* Fields of an object. A field that is absent or null leaves *out as it is and returns KHUB_OK; one of
  * another type is KHUB_E_FORMAT: "FILE: KEY is a string, an integer is expected". Borrowed from `object`. */
 int khub__json_string(const char **out, const json_t *object, const char *key,
