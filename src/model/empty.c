@@ -1,1 +1,0 @@
-/* src/model: to be built */ typedef int khub__model_empty;

@@ -1,0 +1,33 @@
+/* A model's weights: tensors of its file by the names that Transformers gives them, as float32. */
+#ifndef MODEL_WEIGHTS_H
+#define MODEL_WEIGHTS_H
+
+#include "model/safetensors.h"
+
+/* A matrix or vector in whatever type the file has. */
+typedef struct khub__weights {
+    khub__safetensors *file; /* owned */
+    const char *prefix;      /* in front of each name: "" or "bert." */
+    float **converted;       /* what wasn't float32 and aligned, owned */
+    size_t count, capacity;
+} khub__weights;
+
+/* Opens DIRECTORY/model.safetensors. `known` is a tensor that every model of the kind has; it tells whether
+ * names have a prefix. KHUB_E_NOTFOUND (the file), KHUB_E_UNSUPPORTED (sharded), and as
+ * khub__safetensors_open. */
+int khub__weights_open(khub__weights *out, const char *directory, const char *known, khub_error *err);
+void khub__weights_close(khub__weights *weights); /* zeroed is a no-op */
+
+/* Finds a tensor and checks its shape. KHUB_E_FORMAT: missing, or of another shape (both shapes).
+ * KHUB_E_UNSUPPORTED: a type other than F32, F16, BF16. */
+int khub__weights_find(const khub__stored **out, const khub__weights *weights, const char *name, int32_t ndim,
+                       const int64_t *shape, khub_error *err);
+
+/* The same as float32, in the file's mapping where that is what it holds; valid until close. */
+int khub__weights_get(khub_tensor *out, khub__weights *weights, const char *name, int32_t ndim,
+                      const int64_t *shape, khub_error *err);
+
+/* Elements [from, from + count) of a tensor that khub__weights_find found. */
+void khub__stored_floats(float *out, const khub__stored *stored, int64_t from, int64_t count);
+
+#endif
