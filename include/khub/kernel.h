@@ -9,6 +9,13 @@
 extern "C" {
 #endif
 
+/* Decides on the builds of a kernel repository, named as for khub_get, as khub_choose does. Of the builds
+ * that fit and whose backend has GPU architectures, metadata.json is read too, and those without code for this
+ * machine's GPU are rejected. Nothing is loaded. Any thread. *out is the caller's (khub_choice_free).
+ * KHUB_E_NOTFOUND (no such directory, no build/ in it), KHUB_E_UNSUPPORTED (a name of the Hub), KHUB_E_INVAL,
+ * KHUB_E_IO, KHUB_E_NOMEM. That no build fits is a result, not an error: see khub_choice_require. */
+KHUB_API int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform, khub_error *err);
+
 typedef struct khub_kernel khub_kernel;
 
 typedef struct khub_get_options {

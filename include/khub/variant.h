@@ -29,14 +29,9 @@ typedef struct khub_decision {
 typedef struct khub_choice khub_choice;
 
 /* Decides on names alone (docs/variants.md). The order of `names` doesn't show in the result. Any thread.
- * *out is the caller's and keeps nothing of the arguments. KHUB_E_NOMEM. */
+ * *out is the caller's and keeps nothing of the arguments. KHUB_E_INVAL (no platform), KHUB_E_NOMEM. */
 KHUB_API int khub_choose(khub_choice **out, const char *const *names, size_t count,
                          const khub_platform *platform, khub_error *err);
-
-/* Decides on the builds of the kernel repository in directory `path` (it holds build/, or is one build/
- * directory's parent), reading the metadata.json of the builds whose name fits and that list GPU
- * architectures. KHUB_E_NOTFOUND (no such directory, no build/), KHUB_E_IO, KHUB_E_NOMEM. */
-KHUB_API int khub_choose_in(khub_choice **out, const char *path, const khub_platform *platform, khub_error *err);
 
 KHUB_API void khub_choice_free(khub_choice *choice); /* NULL is a no-op */
 

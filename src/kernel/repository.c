@@ -1,0 +1,154 @@
+#include "kernel/repository.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "kernel/metadata.h"
+#include "variant/archs.h"
+#include "variant/choice.h"
+
+#include <khub/kernel.h>
+
+/* One name of letters, digits, "-", "_" and ".", which doesn't start with a dot: nothing that leads
+ * elsewhere. */
+static int is_plain(const char *name)
+{
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.");
+    return n > 0 && n <= 200 && !name[n] && name[0] != '.';
+}
+
+static int find_built_in(char **path, const char *name, khub_error *err)
+{
+    const char *prefix = khub__install_prefix();
+    char *kernels = prefix ? khub__path_join(prefix, "share/khub/kernels") : NULL;
+    *path = kernels ? khub__path_join(kernels, name) : NULL;
+    int rc = *path ? KHUB_OK : khub__fail_memory(err, "looking for a built-in kernel");
+    if (*path && khub__file_kind(*path) != KHUB__FILE_DIRECTORY) {
+        rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no such built-in kernel (looked in %s)", name,
+                        kernels);
+        khub__free(*path);
+        *path = NULL;
+    }
+    khub__free(kernels);
+    return rc;
+}
+
+int khub__repository_find(char **path, const char *name, khub_error *err)
+{
+    *path = NULL;
+    if (khub__path_is_local(name)) {
+        *path = khub__strdup(name);
+        return *path ? KHUB_OK : khub__fail_memory(err, "opening a kernel repository");
+    }
+    if (!strncmp(name, "khub/", 5) && is_plain(name + 5)) return find_built_in(path, name, err);
+    const char *slash = strchr(name, '/');
+    if (khub__file_kind(name) == KHUB__FILE_DIRECTORY)
+        return khub__fail(err, KHUB_E_INVAL,
+                          "%s: is a directory; a path starts with \"/\", \"./\" or \"../\": ./%s", name,
+                          name);
+    if (!slash || slash == name || strchr(slash + 1, '/'))
+        return khub__fail(err, KHUB_E_INVAL,
+                          "%s: is neither a path (\"./DIR\"), nor a built-in kernel (\"khub/norm\"), "
+                          "nor ORG/NAME@REV",
+                          name);
+    return khub__fail(err, KHUB_E_UNSUPPORTED,
+                      "%s: is a name of the Hub, which this version doesn't reach yet; give the "
+                      "path of a repository on this machine (\"./DIR\")",
+                      name);
+}
+
+void khub__repository_close(khub__repository *repository)
+{
+    khub__free(repository->path);
+    khub__free(repository->builds);
+    khub__free(repository->names);
+    memset(repository, 0, sizeof(*repository));
+}
+
+/* Keeps the names of directories: a README beside the builds is no build. */
+static int keep_directories(khub__repository *repository)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < repository->count; i++) {
+        char *path = khub__path_join(repository->builds, repository->names[i]);
+        if (!path) return -1;
+        if (khub__file_kind(path) == KHUB__FILE_DIRECTORY) repository->names[kept++] = repository->names[i];
+        khub__free(path);
+    }
+    repository->count = kept;
+    return 0;
+}
+
+int khub__repository_open(khub__repository *out, const char *path, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (khub__file_kind(path) != KHUB__FILE_DIRECTORY)
+        return khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no such directory", path);
+    int rc = KHUB_OK;
+    out->path = khub__strdup(path);
+    out->builds = khub__path_join(path, "build");
+    if (!out->path || !out->builds)
+        rc = khub__fail_memory(err, "opening a kernel repository");
+    else if (khub__file_kind(out->builds) != KHUB__FILE_DIRECTORY)
+        rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: is no kernel repository: it holds no directory build/",
+                        path);
+    else
+        rc = khub__dir_list(&out->names, &out->count, out->builds, err);
+    if (rc == KHUB_OK && keep_directories(out) != 0)
+        rc = khub__fail_memory(err, "opening a kernel repository");
+    if (rc != KHUB_OK) khub__repository_close(out);
+    return rc;
+}
+
+char *khub__repository_build(const khub__repository *repository, const char *name)
+{
+    return khub__path_join(repository->builds, name);
+}
+
+typedef struct look_context {
+    const khub__repository *repository;
+    const khub_platform *platform;
+} look_context;
+
+static int look_at_archs(void *user, khub__verdict *verdict, const char *text, const khub__variant_name *name,
+                         khub_error *err)
+{
+    const look_context *context = user;
+    if (!khub__archs_matter(name->backend)) return KHUB_OK;
+    char *build = khub__repository_build(context->repository, text);
+    char *path = build ? khub__path_join(build, "metadata.json") : NULL;
+    khub__metadata metadata = {0};
+    khub_error why = {0};
+    int rc = path ? khub__metadata_read(&metadata, path, &why) : khub__fail_memory(&why, "choosing a build");
+    if (rc == KHUB_OK)
+        khub__archs_decide(verdict, name, context->platform, (const char *const *)metadata.archs,
+                           metadata.arch_count);
+    else if (rc != KHUB_E_NOMEM)
+        khub__verdict_add(verdict, "which GPUs it is for can't be read: %s", why.message);
+    khub__metadata_free(&metadata);
+    khub__free(path);
+    khub__free(build);
+    return rc == KHUB_E_NOMEM ? khub__fail(err, rc, "%s", why.message) : KHUB_OK;
+}
+
+int khub__repository_choose(khub_choice **out, const khub__repository *repository,
+                            const khub_platform *platform, khub_error *err)
+{
+    look_context context = {repository, platform};
+    return khub__choose(out, (const char *const *)repository->names, repository->count, platform,
+                        look_at_archs, &context, err);
+}
+
+int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform, khub_error *err)
+{
+    *out = NULL;
+    char *path;
+    khub__repository repository = {0};
+    int rc = khub__repository_find(&path, name, err);
+    if (rc == KHUB_OK) rc = khub__repository_open(&repository, path, err);
+    if (rc == KHUB_OK) rc = khub__repository_choose(out, &repository, platform, err);
+    khub__repository_close(&repository);
+    khub__free(path);
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* A kernel repository on this machine: a directory that holds build/VARIANT/. */
+#ifndef KERNEL_REPOSITORY_H
+#define KERNEL_REPOSITORY_H
+
+#include <khub/variant.h>
+
+typedef struct khub__repository {
+    char *path;   /* of the repository */
+    char *builds; /* PATH/build */
+    char **names; /* the directories in it, sorted by bytes */
+    size_t count;
+} khub__repository;
+
+/* Finds the directory of a repository by the name a user writes: a path (absolute, or from "./" or "../"), or
+ * a built-in kernel "khub/NAME". *path is the caller's (khub_free). KHUB_E_UNSUPPORTED for a name of the Hub,
+ * KHUB_E_NOTFOUND for a built-in kernel that isn't there, KHUB_E_INVAL for anything else, KHUB_E_NOMEM. */
+int khub__repository_find(char **path, const char *name, khub_error *err);
+
+/* Lists the builds in `path`. KHUB_E_NOTFOUND (no such directory, or no build/ in it), KHUB_E_IO,
+ * KHUB_E_NOMEM; then *out is zeroed. */
+int khub__repository_open(khub__repository *out, const char *path, khub_error *err);
+
+/* Frees what it holds and zeroes it. A zeroed one is a no-op. */
+void khub__repository_close(khub__repository *repository);
+
+/* Decides on the builds: by their names, then, for a build that fits and whose backend has GPUs, by the
+ * architectures in its metadata.json. A metadata.json that can't be read is a remark: loading the build will
+ * say why. */
+int khub__repository_choose(khub_choice **out, const khub__repository *repository,
+                            const khub_platform *platform, khub_error *err);
+
+/* PATH/build/NAME, the caller's (khub_free). NULL: no memory. */
+char *khub__repository_build(const khub__repository *repository, const char *name);
+
+#endif

@@ -1,1 +1,0 @@
-/* src/variant: to be built */ typedef int khub__variant_empty;
