@@ -1,0 +1,38 @@
+/* Which instruction set the kernels of this library use. */
+#ifndef KHUB_KERNELS_ISA_H
+#define KHUB_KERNELS_ISA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* In order of preference, the last that fits is taken. Each is the suffix of its functions (vec.h, PATH). */
+#if defined(__x86_64__)
+#define ISA_LIST(X, ...) X(portable, __VA_ARGS__) X(avx2, __VA_ARGS__) X(avx512, __VA_ARGS__)
+#elif defined(__aarch64__)
+#define ISA_LIST(X, ...) X(portable, __VA_ARGS__) X(neon, __VA_ARGS__)
+#else
+#define ISA_LIST(X, ...) X(portable, __VA_ARGS__)
+#endif
+
+#define ISA_ENUM(isa, _) ISA_##isa,
+typedef enum khub__isa { ISA_LIST(ISA_ENUM, _) ISA_COUNT } khub__isa;
+
+/* The table of a kernel's paths: `const type NAME_portable, NAME_avx2, …`, each defined by a source that is
+ * compiled for that path, gathered in NAME_paths[ISA_COUNT]. */
+#define ISA_DECLARE(isa, type, name) extern const type name##_##isa;
+#define ISA_ADDRESS(isa, name)       &name##_##isa,
+#define ISA_PATHS(type, name)                                                                                \
+    ISA_LIST(ISA_DECLARE, type, name)                                                                        \
+    static const type *const name##_paths[ISA_COUNT] = {ISA_LIST(ISA_ADDRESS, name)}
+
+/* The path to take: the best that processor and system have, or what the environment's KHUB_KERNEL_ISA names.
+ * Decided once, at the first call; any thread. -1 when what KHUB_KERNEL_ISA names can't be had. */
+int khub__isa_get(void);
+/* Says why not. */
+void khub__isa_why(char *text, size_t size);
+
+/* The decision itself, on x86-64, from what CPUID and XGETBV say: leaf 1's ECX, leaf 7's EBX, XCR0 (0 without
+ * OSXSAVE). */
+khub__isa khub__isa_of_x86(uint32_t leaf1_ecx, uint32_t leaf7_ebx, uint64_t xcr0);
+
+#endif

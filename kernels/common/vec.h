@@ -1,0 +1,122 @@
+/* Sixteen float32 lanes, the one vector type that kernels are written in: four NEON registers, two of AVX2,
+ * one of AVX-512, or an array. Lane i holds the elements whose index is i modulo 16, whatever the processor,
+ * every operation is IEEE's, and a product is fused into a sum only by v_fma: so all paths give the same
+ * bits.
+ *
+ * A source is compiled once per path with -DKHUB_ISA=NAME and that path's flags; PATH(f) is f's name in this
+ * path. */
+#ifndef KHUB_KERNELS_VEC_H
+#define KHUB_KERNELS_VEC_H
+
+#include <stdint.h>
+#include <string.h>
+
+#define PATH_PASTE(name, isa)  name##_##isa
+#define PATH_EXPAND(name, isa) PATH_PASTE(name, isa)
+#define PATH(name)             PATH_EXPAND(name, KHUB_ISA)
+
+/* Inlined even where nothing is optimised: parameters that are constants at the call cost nothing. */
+#define VEC static inline __attribute__((always_inline, unused))
+
+/* How elements lie in memory; always a constant where it matters. */
+enum { F32 = 0, BF16 = 1 };
+#define ELEMENT_BYTES(type) ((type) == BF16 ? 2 : 4)
+
+/* 1.5 · 2²³: added to a float below 2²², it rounds to an integer that stands in the low bits of the sum. */
+#define V_ROUNDER      12582912.0f
+#define V_ROUNDER_BITS UINT32_C(0x4b400000)
+
+VEC uint32_t bits_of(float x)
+{
+    uint32_t u;
+    memcpy(&u, &x, 4);
+    return u;
+}
+VEC float float_of(uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+}
+VEC float widen(uint16_t bf16)
+{
+    return float_of((uint32_t)bf16 << 16);
+}
+/* Rounds to nearest, ties to even; a NaN stays one. */
+VEC uint16_t narrow(float x)
+{
+    uint32_t u = bits_of(x);
+    if (x != x) return (uint16_t)(u >> 16 | 0x40);
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+/* Each defines v16 and:
+ *   v_set(a)                  all lanes a
+ *   v_load(p), v_store(p, v)  16 float32, any alignment; v_load_bf16, v_store_bf16 16 bfloat16
+ *   v_add v_sub v_mul v_div v_sqrt, v_fma(a, b, c) = a · b + c rounded once
+ *   v_max(a, b) = a > b ? a : b, v_min(a, b) = a < b ? a : b: b when either is a NaN
+ *   v_abs(a), v_sign(a, s)    |a|, |a| with the sign of s
+ *   v_less(a, b, x, y)        a < b ? x : y, lane by lane
+ *   v_exp2i(y, t)             y · 2ⁿ, n an integer in the low bits of t (V_ROUNDER + n), -252 ≤ n ≤ 254;
+ * rounded once v_first(v, count, rest)   the first `count` lanes of v, `rest` in the others v_sum(v) lanes i
+ * and i + 8 first, then i + 4, i + 2, i + 1; v_largest(v) likewise with v_max */
+#if defined(KHUB_ISA_AVX512)
+#include "vec/avx512.h"
+#elif defined(KHUB_ISA_AVX2)
+#include "vec/avx2.h"
+#elif defined(KHUB_ISA_NEON)
+#include "vec/neon.h"
+#else
+#include "vec/portable.h"
+#endif
+
+/* Elements i … of a row of n, lanes past its end 0. */
+VEC v16 v_read(const char *row, int64_t i, int64_t n, int type)
+{
+    const char *at = row + i * ELEMENT_BYTES(type);
+    if (n - i >= 16) return type == BF16 ? v_load_bf16(at) : v_load(at);
+    float lanes[16] = {0};
+    for (int64_t k = 0; k < n - i; k++) {
+        uint16_t half;
+        if (type == BF16) {
+            memcpy(&half, at + 2 * k, 2);
+            lanes[k] = widen(half);
+        } else {
+            memcpy(lanes + k, at + 4 * k, 4);
+        }
+    }
+    return v_load(lanes);
+}
+
+/* The lanes of v that lie within a row of n to elements i …; rounded once. */
+VEC void v_write(char *row, int64_t i, int64_t n, int type, v16 v)
+{
+    char *at = row + i * ELEMENT_BYTES(type);
+    if (n - i >= 16) {
+        if (type == BF16)
+            v_store_bf16(at, v);
+        else
+            v_store(at, v);
+        return;
+    }
+    float lanes[16];
+    v_store(lanes, v);
+    for (int64_t k = 0; k < n - i; k++) {
+        uint16_t half = narrow(lanes[k]);
+        if (type == BF16)
+            memcpy(at + 2 * k, &half, 2);
+        else
+            memcpy(at + 4 * k, lanes + k, 4);
+    }
+}
+
+/* What v would be if it were stored and read again. */
+VEC v16 v_rounded(v16 v, int type)
+{
+    if (type == F32) return v;
+    uint16_t halves[16];
+    v_store_bf16(halves, v);
+    return v_load_bf16(halves);
+}
+
+#endif

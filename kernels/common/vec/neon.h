@@ -1,0 +1,131 @@
+/* v16 as four NEON registers (AArch64, where every processor has them and the fused multiply-add). */
+#ifndef KHUB_KERNELS_VEC_NEON_H
+#define KHUB_KERNELS_VEC_NEON_H
+
+#include <arm_neon.h>
+
+typedef struct v16 {
+    float32x4_t q[4]; /* lanes 0 … 3, 4 … 7, 8 … 11, 12 … 15 */
+} v16;
+
+#define EACH(expression)                                                                                     \
+    v16 r;                                                                                                   \
+    for (int i = 0; i < 4; i++)                                                                              \
+        r.q[i] = (expression);                                                                               \
+    return r
+
+VEC v16 v_set(float a)
+{
+    EACH(vdupq_n_f32(a));
+}
+VEC v16 v_load(const void *p)
+{
+    const uint8_t *bytes = p;
+    EACH(vreinterpretq_f32_u8(vld1q_u8(bytes + 16 * i)));
+}
+VEC void v_store(void *p, v16 v)
+{
+    uint8_t *bytes = p;
+    for (int i = 0; i < 4; i++)
+        vst1q_u8(bytes + 16 * i, vreinterpretq_u8_f32(v.q[i]));
+}
+VEC v16 v_load_bf16(const void *p)
+{
+    const uint8_t *bytes = p;
+    EACH(vreinterpretq_f32_u32(vshll_n_u16(vreinterpret_u16_u8(vld1_u8(bytes + 8 * i)), 16)));
+}
+VEC uint16x4_t narrow4(float32x4_t v)
+{
+    uint32x4_t u = vreinterpretq_u32_f32(v), high = vshrq_n_u32(u, 16);
+    uint32x4_t odd = vandq_u32(high, vdupq_n_u32(1));
+    uint32x4_t near = vshrq_n_u32(vaddq_u32(u, vaddq_u32(odd, vdupq_n_u32(0x7fff))), 16);
+    uint32x4_t number = vceqq_f32(v, v);
+    return vmovn_u32(vbslq_u32(number, near, vorrq_u32(high, vdupq_n_u32(0x40))));
+}
+VEC void v_store_bf16(void *p, v16 v)
+{
+    uint8_t *bytes = p;
+    for (int i = 0; i < 4; i++)
+        vst1_u8(bytes + 8 * i, vreinterpret_u8_u16(narrow4(v.q[i])));
+}
+VEC v16 v_add(v16 x, v16 y)
+{
+    EACH(vaddq_f32(x.q[i], y.q[i]));
+}
+VEC v16 v_sub(v16 x, v16 y)
+{
+    EACH(vsubq_f32(x.q[i], y.q[i]));
+}
+VEC v16 v_mul(v16 x, v16 y)
+{
+    EACH(vmulq_f32(x.q[i], y.q[i]));
+}
+VEC v16 v_div(v16 x, v16 y)
+{
+    EACH(vdivq_f32(x.q[i], y.q[i]));
+}
+VEC v16 v_sqrt(v16 x)
+{
+    EACH(vsqrtq_f32(x.q[i]));
+}
+VEC v16 v_fma(v16 x, v16 y, v16 z)
+{
+    EACH(vfmaq_f32(z.q[i], x.q[i], y.q[i]));
+}
+/* The machine's own maximum differs for NaN and for zeros of two signs. */
+VEC v16 v_max(v16 x, v16 y)
+{
+    EACH(vbslq_f32(vcgtq_f32(x.q[i], y.q[i]), x.q[i], y.q[i]));
+}
+VEC v16 v_min(v16 x, v16 y)
+{
+    EACH(vbslq_f32(vcltq_f32(x.q[i], y.q[i]), x.q[i], y.q[i]));
+}
+VEC v16 v_abs(v16 x)
+{
+    EACH(vabsq_f32(x.q[i]));
+}
+VEC v16 v_sign(v16 x, v16 s)
+{
+    EACH(vbslq_f32(vdupq_n_u32(UINT32_C(0x80000000)), s.q[i], x.q[i]));
+}
+VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
+{
+    EACH(vbslq_f32(vcltq_f32(p.q[i], q.q[i]), x.q[i], y.q[i]));
+}
+VEC float32x4_t exp2i4(float32x4_t y, float32x4_t t)
+{
+    int32x4_t bias = vdupq_n_s32(127);
+    int32x4_t n = vsubq_s32(vreinterpretq_s32_f32(t), vdupq_n_s32((int32_t)V_ROUNDER_BITS));
+    int32x4_t half = vshrq_n_s32(n, 1), rest = vsubq_s32(n, half);
+    y = vmulq_f32(y, vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(half, bias), 23)));
+    return vmulq_f32(y, vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(rest, bias), 23)));
+}
+VEC v16 v_exp2i(v16 y, v16 t)
+{
+    EACH(exp2i4(y.q[i], t.q[i]));
+}
+VEC v16 v_first(v16 v, int64_t count, float rest)
+{
+    static const int32_t first[4] = {0, 1, 2, 3};
+    int32x4_t lane = vld1q_s32(first), left = vdupq_n_s32(count < 16 ? (int32_t)count : 16);
+    EACH(vbslq_f32(vcgtq_s32(left, vaddq_s32(lane, vdupq_n_s32(4 * i))), v.q[i], vdupq_n_f32(rest)));
+}
+VEC float v_sum(v16 v)
+{
+    float32x4_t s4 = vaddq_f32(vaddq_f32(v.q[0], v.q[2]), vaddq_f32(v.q[1], v.q[3]));
+    float32x2_t s2 = vadd_f32(vget_low_f32(s4), vget_high_f32(s4));
+    return vget_lane_f32(s2, 0) + vget_lane_f32(s2, 1);
+}
+VEC float v_largest(v16 v)
+{
+    float f[16];
+    v_store(f, v);
+    for (int width = 8; width; width /= 2)
+        for (int i = 0; i < width; i++)
+            f[i] = f[i] > f[i + width] ? f[i] : f[i + width];
+    return f[0];
+}
+
+#undef EACH
+#endif

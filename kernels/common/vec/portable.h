@@ -1,0 +1,137 @@
+/* v16 as an array: any processor, and the meaning that the others must match. */
+#ifndef KHUB_KERNELS_VEC_PORTABLE_H
+#define KHUB_KERNELS_VEC_PORTABLE_H
+
+typedef struct v16 {
+    float f[16];
+} v16;
+
+#define EACH(expression)                                                                                     \
+    v16 r;                                                                                                   \
+    for (int i = 0; i < 16; i++)                                                                             \
+        r.f[i] = (expression);                                                                               \
+    return r
+
+/* a · b + c rounded once. The product is exact in double (24 + 24 bits of 53); the sum is rounded to odd
+ * there, which leaves the last rounding, to float, as if the sum were exact (53 ≥ 24 + 2; Boldo and Melquiond
+ * 2008). */
+VEC float fma_exact(float a, float b, float c)
+{
+    double p = (double)a * b, d = c, s = p + d;
+    double from_p = s - d,
+           lost = (p - from_p) + (d - (s - from_p)); /* Knuth's TwoSum: s + lost = p + d exactly */
+    uint64_t u;
+    memcpy(&u, &s, 8);
+    if ((lost > 0 || lost < 0) && !(u & 1)) u = (lost > 0) == (s > 0) ? u + 1 : u - 1;
+    memcpy(&s, &u, 8);
+    return (float)s;
+}
+
+/* Correctly rounded: IEEE's square root, an instruction where the compiler has one, else libm's. */
+VEC float sqrt_exact(float a)
+{
+    return __builtin_sqrtf(a);
+}
+
+VEC v16 v_set(float a)
+{
+    EACH(a);
+}
+VEC v16 v_load(const void *p)
+{
+    v16 r;
+    memcpy(r.f, p, 64);
+    return r;
+}
+VEC void v_store(void *p, v16 v)
+{
+    memcpy(p, v.f, 64);
+}
+VEC v16 v_load_bf16(const void *p)
+{
+    uint16_t h[16];
+    memcpy(h, p, 32);
+    EACH(widen(h[i]));
+}
+VEC void v_store_bf16(void *p, v16 v)
+{
+    uint16_t h[16];
+    for (int i = 0; i < 16; i++)
+        h[i] = narrow(v.f[i]);
+    memcpy(p, h, 32);
+}
+VEC v16 v_add(v16 a, v16 b)
+{
+    EACH(a.f[i] + b.f[i]);
+}
+VEC v16 v_sub(v16 a, v16 b)
+{
+    EACH(a.f[i] - b.f[i]);
+}
+VEC v16 v_mul(v16 a, v16 b)
+{
+    EACH(a.f[i] * b.f[i]);
+}
+VEC v16 v_div(v16 a, v16 b)
+{
+    EACH(a.f[i] / b.f[i]);
+}
+VEC v16 v_sqrt(v16 a)
+{
+    EACH(sqrt_exact(a.f[i]));
+}
+VEC v16 v_fma(v16 a, v16 b, v16 c)
+{
+    EACH(fma_exact(a.f[i], b.f[i], c.f[i]));
+}
+VEC v16 v_max(v16 a, v16 b)
+{
+    EACH(a.f[i] > b.f[i] ? a.f[i] : b.f[i]);
+}
+VEC v16 v_min(v16 a, v16 b)
+{
+    EACH(a.f[i] < b.f[i] ? a.f[i] : b.f[i]);
+}
+VEC v16 v_abs(v16 a)
+{
+    EACH(float_of(bits_of(a.f[i]) & UINT32_C(0x7fffffff)));
+}
+VEC v16 v_sign(v16 a, v16 s)
+{
+    EACH(float_of((bits_of(a.f[i]) & UINT32_C(0x7fffffff)) | (bits_of(s.f[i]) & UINT32_C(0x80000000))));
+}
+VEC v16 v_less(v16 a, v16 b, v16 x, v16 y)
+{
+    EACH(a.f[i] < b.f[i] ? x.f[i] : y.f[i]);
+}
+VEC float exp2i(float y, float t)
+{
+    uint32_t n = bits_of(t) - V_ROUNDER_BITS;
+    uint32_t half = n >> 1 | (n & UINT32_C(0x80000000)); /* arithmetic shift */
+    return y * float_of((half + 127) << 23) * float_of((n - half + 127) << 23);
+}
+VEC v16 v_exp2i(v16 y, v16 t)
+{
+    EACH(exp2i(y.f[i], t.f[i]));
+}
+VEC v16 v_first(v16 v, int64_t count, float rest)
+{
+    EACH(i < count ? v.f[i] : rest);
+}
+VEC float v_sum(v16 v)
+{
+    for (int width = 8; width; width /= 2)
+        for (int i = 0; i < width; i++)
+            v.f[i] += v.f[i + width];
+    return v.f[0];
+}
+VEC float v_largest(v16 v)
+{
+    for (int width = 8; width; width /= 2)
+        for (int i = 0; i < width; i++)
+            v.f[i] = v.f[i] > v.f[i + width] ? v.f[i] : v.f[i + width];
+    return v.f[0];
+}
+
+#undef EACH
+#endif

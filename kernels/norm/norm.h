@@ -1,0 +1,23 @@
+/* What norm.c, which knows tvm-ffi, asks of norm_rows.c, which knows vectors. */
+#ifndef KHUB_KERNELS_NORM_H
+#define KHUB_KERNELS_NORM_H
+
+#include "rows.h"
+
+/* The tensors of rows->data. */
+enum { NORM_OUT, NORM_SUM, NORM_X, NORM_RESIDUAL };
+
+typedef struct norm_params {
+    int64_t n;                 /* elements of a row, at least 1 */
+    const char *weight, *bias; /* (n); bias may be NULL */
+    float eps;
+} norm_params;
+
+typedef void norm_function(const khub__rows *rows, const norm_params *params);
+
+/* One path: functions by dtype (vec.h). */
+typedef struct norm_path {
+    norm_function *rms[2], *add_rms[2], *layer[2], *add_layer[2];
+} norm_path;
+
+#endif
