@@ -9,17 +9,12 @@ enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector that a kernel lo
 
 const char *khub__shape_text(char text[128], int32_t ndim, const int64_t *shape)
 {
-    size_t n = 0;
-    text[n++] = '[';
-    for (int32_t i = 0; i < ndim; i++) {
-        if (n > 100) { /* an extent has 19 digits at most */
-            memcpy(text + n, ",...", 4);
-            n += 4;
-            break;
-        }
-        n += (size_t)snprintf(text + n, 128 - n, "%s%lld", i ? "," : "", (long long)shape[i]);
-    }
-    memcpy(text + n, "]", 2);
+    int n = 1;
+    int32_t i = 0;
+    memcpy(text, "[", 2);
+    for (; i < ndim && n < 100; i++) /* an extent has 20 characters at most, and "," and "]" must fit */
+        n += snprintf(text + n, 128 - (size_t)n, "%s%lld", i ? "," : "", (long long)shape[i]);
+    snprintf(text + n, 128 - (size_t)n, "%s]", i < ndim ? ",..." : "");
     return text;
 }
 
