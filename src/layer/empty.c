@@ -1,1 +1,0 @@
-/* src/layer: to be built */ typedef int khub__layer_empty;

@@ -1,0 +1,65 @@
+#include "layer/names.h"
+
+#define T(arg)                                                                                               \
+    {                                                                                                        \
+        arg, KHUB__ARG_TENSOR                                                                                \
+    }
+#define MAY(arg)                                                                                             \
+    {                                                                                                        \
+        arg, KHUB__ARG_MAYBE_TENSOR                                                                          \
+    }
+#define F(arg)                                                                                               \
+    {                                                                                                        \
+        arg, KHUB__ARG_FLOAT                                                                                 \
+    }
+
+/* The twin of the table in docs/layers.md. */
+static const khub__layer_def layers[] = {
+    {"RMSNorm", 4, {T("out"), T("x"), T("weight"), F("eps")}},
+    {"AddRMSNorm", 6, {T("out"), MAY("sum"), T("x"), T("residual"), T("weight"), F("eps")}},
+    {"LayerNorm", 5, {T("out"), T("x"), T("weight"), MAY("bias"), F("eps")}},
+    {"AddLayerNorm", 7, {T("out"), MAY("sum"), T("x"), T("residual"), T("weight"), MAY("bias"), F("eps")}},
+    {"GeLU", 2, {T("out"), T("x")}},
+    {"GeluTanh", 2, {T("out"), T("x")}},
+    {"SiLU", 2, {T("out"), T("x")}},
+    {"QuickGELU", 2, {T("out"), T("x")}},
+    {"ReLU", 2, {T("out"), T("x")}},
+    {"SiluAndMul", 2, {T("out"), T("x")}},
+    {"GeluAndMul", 2, {T("out"), T("x")}},
+    {"Softmax", 2, {T("out"), T("x")}},
+    {"rotary_pos_emb", 6, {T("q_out"), T("k_out"), T("q"), T("k"), T("cos"), T("sin")}},
+    {"Attention",
+     7,
+     {T("out"),
+      T("q"),
+      T("k"),
+      T("v"),
+      {"lengths", KHUB__ARG_MAYBE_LENGTHS},
+      F("scale"),
+      {"causal", KHUB__ARG_BOOL}}},
+    {"Linear", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
+    {"LinearGeLU", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
+    {"LinearGeluTanh", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
+    {"LinearSiLU", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
+    {"LinearReLU", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
+};
+
+const khub__layer_def *khub__layer_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(layers) / sizeof(*layers); i++)
+        if (!strcmp(layers[i].name, name)) return &layers[i];
+    return NULL;
+}
+
+int32_t khub__layer_position(const khub__layer_def *layer, const char *arg)
+{
+    for (int32_t i = 0; i < layer->arg_count; i++)
+        if (!strcmp(layer->args[i].name, arg)) return i;
+    return -1;
+}
+
+const char *khub_layer_arg(const char *layer, size_t i)
+{
+    const khub__layer_def *def = khub__layer_find(layer);
+    return def && i < (size_t)def->arg_count ? def->args[i].name : NULL;
+}

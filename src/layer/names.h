@@ -1,0 +1,34 @@
+/* The layers of docs/layers.md: their names, their arguments in order, and what each argument is. */
+#ifndef LAYER_NAMES_H
+#define LAYER_NAMES_H
+
+#include <khub/layer.h>
+
+enum { KHUB__LAYER_MAX_ARGS = 8 };
+
+typedef enum khub__arg_kind {
+    KHUB__ARG_TENSOR,
+    KHUB__ARG_MAYBE_TENSOR,  /* a tensor or None */
+    KHUB__ARG_MAYBE_LENGTHS, /* an int32 tensor or None */
+    KHUB__ARG_FLOAT,
+    KHUB__ARG_BOOL
+} khub__arg_kind;
+
+typedef struct khub__layer_arg {
+    const char *name;
+    khub__arg_kind kind;
+} khub__layer_arg;
+
+typedef struct khub__layer_def {
+    const char *name;
+    int32_t arg_count;
+    khub__layer_arg args[KHUB__LAYER_MAX_ARGS];
+} khub__layer_def;
+
+/* Static; NULL for a name that isn't in docs/layers.md. */
+const khub__layer_def *khub__layer_find(const char *name);
+
+/* Position of an argument in the layer's own order; -1 when it has none of that name. */
+int32_t khub__layer_position(const khub__layer_def *layer, const char *arg);
+
+#endif

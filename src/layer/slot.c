@@ -1,0 +1,155 @@
+#include "layer/slot.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { MAX_SLOTS = 1 << 20 };
+
+int khub_layers_new(khub_layers **out, khub_error *err)
+{
+    *out = khub__calloc(1, sizeof(**out));
+    return *out ? KHUB_OK : khub__fail_memory(err, "making the layers of a model");
+}
+
+void khub__filling_free(khub__filling *filling)
+{
+    if (!filling) return;
+    khub_array_free(&filling->prepared);
+    khub__free(filling->kernel);
+    khub__free(filling);
+}
+
+static void slot_free(khub_slot *slot)
+{
+    if (!slot) return;
+    khub__filling_free(slot->kernel);
+    khub__free(slot->path);
+    khub__free(slot);
+}
+
+void khub_layers_free(khub_layers *layers)
+{
+    if (!layers) return;
+    for (size_t i = 0; i < layers->count; i++)
+        slot_free(layers->slots[i]);
+    khub__sources_free(layers->sources);
+    khub__free(layers->slots);
+    khub__free(layers);
+}
+
+static int check_new(const khub_layers *layers, const char *path, const char *layer, khub_error *err)
+{
+    if (!khub__layer_find(layer))
+        return khub__fail(err, KHUB_E_INVAL, "%s: there is no layer \"%s\"; docs/layers.md lists them", path,
+                          layer);
+    for (size_t i = 0; i < layers->count; i++)
+        if (!strcmp(layers->slots[i]->path, path))
+            return khub__fail(err, KHUB_E_INVAL, "%s: there is a slot of this path already", path);
+    return KHUB_OK;
+}
+
+int khub_layers_add(khub_layers *layers, const char *path, const char *layer, khub_function standard,
+                    khub_dtype dtype, khub_slot **slot, khub_error *err)
+{
+    if (slot) *slot = NULL;
+    int rc = check_new(layers, path, layer, err);
+    if (rc != KHUB_OK) return rc;
+    khub_slot *added = khub__calloc(1, sizeof(*added));
+    if (!added || !(added->path = khub__strdup(path)) ||
+        khub__grow((void **)&layers->slots, &layers->capacity, layers->count + 1, sizeof(khub_slot *),
+                   MAX_SLOTS)) {
+        slot_free(added);
+        return khub__fail_memory(err, "adding a slot");
+    }
+    added->layer = khub__layer_find(layer);
+    added->dtype = dtype;
+    added->standard.function = standard;
+    added->standard.in_order = 1;
+    added->standard.prepared_arg = -1;
+    added->now = &added->standard;
+    layers->slots[layers->count++] = added;
+    if (slot) *slot = added;
+    return KHUB_OK;
+}
+
+int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, khub_error *err)
+{
+    int32_t at = khub__layer_position(slot->layer, arg);
+    if (at < 0)
+        return khub__fail(err, KHUB_E_INVAL, "%s: the layer %s has no argument \"%s\"", slot->path,
+                          slot->layer->name, arg);
+    slot->bound[at] = tensor;
+    return KHUB_OK;
+}
+
+void khub__slot_fill(khub_slot *slot, khub__filling *filling)
+{
+    khub__filling *old = slot->kernel;
+    slot->kernel = filling;
+    slot->now = filling ? filling : &slot->standard;
+    khub__filling_free(old);
+}
+
+void khub_standardize(khub_layers *layers)
+{
+    for (size_t i = 0; i < layers->count; i++)
+        khub__slot_fill(layers->slots[i], NULL);
+}
+
+/* A failed call, told with the slot and the kernel it happened in. */
+static int call_failed(const khub_slot *slot, const khub_error *why, khub_error *err)
+{
+    return khub__fail(err, KHUB_E_KERNEL, "%s (%s): %s", slot->path,
+                      slot->now->kernel ? slot->now->kernel : "standard", why->message);
+}
+
+int khub_slot_call_prepared(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
+{
+    const khub__filling *now = slot->now;
+    khub_value own[KHUB__LAYER_MAX_ARGS];
+    khub_error why;
+    if (n != slot->layer->arg_count)
+        return khub__fail(err, KHUB_E_INVAL, "%s: %s takes %d arguments, %d were given", slot->path,
+                          slot->layer->name, (int)slot->layer->arg_count, (int)n);
+    why.code = KHUB_OK, why.message[0] = 0;
+    if (!now->in_order) {
+        for (int32_t i = 0; i < n; i++)
+            own[i] = args[now->order[i]];
+        args = own;
+    }
+    if (khub_function_call(&now->function, args, n, NULL, &why) == KHUB_OK) return KHUB_OK;
+    return call_failed(slot, &why, err);
+}
+
+void khub_slot_prepare_args(const khub_slot *slot, khub_value *args, int32_t n)
+{
+    int32_t at = slot->now->prepared_arg;
+    if (at >= 0 && at < n) args[at] = khub_arg_tensor(&slot->now->prepared.tensor);
+}
+
+int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
+{
+    khub_value own[KHUB__LAYER_MAX_ARGS];
+    if (slot->now->prepared_arg >= 0 && n == slot->layer->arg_count) {
+        memcpy(own, args, (size_t)n * sizeof(*own));
+        khub_slot_prepare_args(slot, own, n);
+        args = own;
+    }
+    return khub_slot_call_prepared(slot, args, n, err);
+}
+
+size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axes)
+{
+    *axes = slot->now->axes;
+    return slot->now->axis_count;
+}
+
+const char *khub_slot_path(const khub_slot *slot)
+{
+    return slot->path;
+}
+
+const char *khub_slot_layer(const khub_slot *slot)
+{
+    return slot->layer->name;
+}

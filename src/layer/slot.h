@@ -1,0 +1,48 @@
+/* A slot and what can be in it. */
+#ifndef LAYER_SLOT_H
+#define LAYER_SLOT_H
+
+#include "layer/names.h"
+
+enum { KHUB__MAX_AXES = 4 };
+
+/* A function as it serves one slot: how the layer's arguments become its own. */
+typedef struct khub__filling {
+    khub_function function;
+    int32_t order[KHUB__LAYER_MAX_ARGS]; /* the function's i-th argument is the layer's order[i]-th */
+    int in_order;                        /* 1: `order` is the identity, no adapter */
+    khub_slot_axis axes[KHUB__MAX_AXES];
+    size_t axis_count;
+    int32_t prepared_arg; /* position in the layer's order; -1: none */
+    khub_array prepared;  /* what stands there instead */
+    char *kernel;         /* its name, for messages; NULL: the standard function */
+} khub__filling;
+
+struct khub_slot {
+    char *path;
+    const khub__layer_def *layer;
+    khub_dtype dtype;
+    const khub_tensor
+        *bound[KHUB__LAYER_MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */
+    khub__filling standard;
+    khub__filling *kernel; /* owned; NULL: none */
+    const khub__filling *now;
+};
+
+struct khub_layers {
+    khub_slot **slots;
+    size_t count, capacity;
+    struct khub__sources *sources; /* what the fillings call into and borrow from; NULL: nothing yet */
+};
+
+/* The mapping of one kernelize and the kernels it opened, each once. */
+typedef struct khub__sources khub__sources;
+void khub__sources_free(khub__sources *sources); /* NULL is a no-op */
+
+/* Frees a filling of a kernel; NULL is a no-op. */
+void khub__filling_free(khub__filling *filling);
+
+/* Makes *filling (taken over) what the slot calls; NULL: the standard function. */
+void khub__slot_fill(khub_slot *slot, khub__filling *filling);
+
+#endif

@@ -1,0 +1,29 @@
+/* Where fillings come from: a mapping, and each kernel that it names, opened at most once. */
+#ifndef LAYER_SOURCES_H
+#define LAYER_SOURCES_H
+
+#include "layer/mapping.h"
+#include "layer/slot.h"
+
+/* One kernel of a mapping, asked for once however many slots want it. */
+typedef struct khub__source {
+    const char *name;    /* the mapping's */
+    khub_kernel *kernel; /* NULL: it couldn't be had */
+    khub_error why;      /* then */
+} khub__source;
+
+struct khub__sources {
+    khub__mapping mapping;
+    const khub_platform *platform; /* borrowed while kernelize runs; NULL: this machine */
+    khub__source *opened;
+    size_t count, capacity;
+};
+
+int khub__sources_new(khub__sources **out, const char *mapping, const khub_platform *platform,
+                      khub_error *err);
+
+/* The kernel of that name; its failure is remembered. *out is valid until the next call. KHUB_E_NOMEM only.
+ */
+int khub__sources_get(const khub__source **out, khub__sources *sources, const char *name, khub_error *err);
+
+#endif

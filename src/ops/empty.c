@@ -1,1 +1,0 @@
-/* src/ops: to be built */ typedef int khub__ops_empty;

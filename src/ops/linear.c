@@ -1,0 +1,69 @@
+#include "base/memory.h"
+#include "ops/args.h"
+#include "ops/blas.h"
+#include "ops/functions.h"
+
+enum { OUT, X, WEIGHT, BIAS };
+
+static int check(const khub__op *op)
+{
+    const int64_t any[2] = {-1, -1};
+    if (khub__op_shape(op, X, 2, any) || khub__op_shape(op, WEIGHT, 2, any)) return -1;
+    const khub_tensor *x = op->tensor[X], *weight = op->tensor[WEIGHT];
+    const int64_t w[2] = {-1, x->shape[1]}, out[2] = {x->shape[0], weight->shape[0]};
+    if (khub__op_shape(op, WEIGHT, 2, w) || khub__op_shape(op, OUT, 2, out)) return -1;
+    return op->tensor[BIAS] ? khub__op_shape(op, BIAS, 1, weight->shape) : 0;
+}
+
+/* The matrix as compact float32: its own memory when it is that already, else a copy in *own. NULL: no
+ * memory. */
+static const float *as_float(const khub_tensor *t, float **own)
+{
+    *own = NULL;
+    if (t->dtype.bits == 32 && khub_tensor_is_compact(t))
+        return (const float *)((const char *)t->data + t->byte_offset);
+    int64_t width = t->shape[1];
+    *own = khub__malloc((size_t)khub_tensor_count(t) * sizeof(float));
+    for (int64_t r = 0; *own && width && r < t->shape[0]; r++)
+        khub__op_load(*own + r * width, t, r, 0, width);
+    return *own;
+}
+
+/* Bias and activation on a row of sums. */
+static void finish(float *row, const float *bias, int64_t n, khub__scalar_fn apply)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float value = bias ? row[i] + bias[i] : row[i];
+        row[i] = apply ? (float)apply(value) : value;
+    }
+}
+
+static int run(const khub__op *op, khub__scalar_fn apply)
+{
+    const khub_tensor *x = op->tensor[X], *bias = op->tensor[BIAS];
+    int64_t m = x->shape[0], k = x->shape[1], n = op->tensor[WEIGHT]->shape[0];
+    float *own_x, *own_weight = NULL, *sums = khub__malloc((size_t)(m * n + n) * sizeof(float));
+    const float *a = as_float(x, &own_x), *b = as_float(op->tensor[WEIGHT], &own_weight);
+    int rc = sums && (a || !m || !k) && (b || !n || !k) ? 0 : khub__op_memory(op);
+    if (rc == 0) {
+        khub__sgemm(1, m, n, k, a, k, b, k, sums, n);
+        if (bias && n) khub__op_load(sums + m * n, bias, 0, 0, n);
+    }
+    for (int64_t r = 0; rc == 0 && n && r < m; r++) {
+        finish(sums + r * n, bias ? sums + m * n : NULL, n, apply);
+        khub__op_store(op->tensor[OUT], r, sums + r * n, n);
+    }
+    khub__free(sums);
+    khub__free(own_x);
+    khub__free(own_weight);
+    return rc;
+}
+
+int khub__std_linear(void *self, const khub_value *args, int32_t n, khub_value *result)
+{
+    const khub__activation *activation = self;
+    khub__op op;
+    (void)result;
+    if (khub__op_open(&op, activation->layer, args, n) || check(&op)) return -1;
+    return run(&op, activation->apply);
+}
