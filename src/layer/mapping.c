@@ -44,7 +44,7 @@ static int parse_inline(khub__mapping_entry *entry, const json_t *value, khub_er
         rc = khub__fail(err, KHUB_E_FORMAT, "%s: \"kernel\" is missing", entry->layer);
     if (rc == KHUB_OK && split_target(entry, target) != 0) rc = khub__fail_memory(err, "reading a mapping");
     if (rc == KHUB_OK && json_object_get(value, "function"))
-        rc = khub__layer_spec_parse(&entry->spec, entry->layer, value, "mapping", err);
+        rc = khub__layer_spec_parse(&entry->spec, entry->layer, value, "mapping", "kernel", err);
     return rc;
 }
 
@@ -100,7 +100,7 @@ void khub__mapping_free(khub__mapping *mapping)
 {
     for (size_t i = 0; i < mapping->count; i++) {
         khub__mapping_entry *entry = &mapping->entries[i];
-        khub__layer_spec_free(entry->spec);
+        khub__free(entry->spec);
         khub__free(entry->layer);
         khub__free(entry->kernel);
         khub__free(entry->served);

@@ -4,7 +4,7 @@
 
 #include <khub/layer.h>
 
-enum { KHUB__LAYER_MAX_ARGS = 8 };
+enum { KHUB__MAX_ARGS = 8 };
 
 typedef enum khub__arg_kind {
     KHUB__ARG_TENSOR,
@@ -22,7 +22,7 @@ typedef struct khub__layer_arg {
 typedef struct khub__layer_def {
     const char *name;
     int32_t arg_count;
-    khub__layer_arg args[KHUB__LAYER_MAX_ARGS];
+    khub__layer_arg args[KHUB__MAX_ARGS];
 } khub__layer_def;
 
 /* Static; NULL for a name that isn't in docs/layers.md. */

@@ -106,7 +106,7 @@ static int call_failed(const khub_slot *slot, const khub_error *why, khub_error 
 int khub_slot_call_prepared(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
 {
     const khub__filling *now = slot->now;
-    khub_value own[KHUB__LAYER_MAX_ARGS];
+    khub_value own[KHUB__MAX_ARGS];
     khub_error why;
     if (n != slot->layer->arg_count)
         return khub__fail(err, KHUB_E_INVAL, "%s: %s takes %d arguments, %d were given", slot->path,
@@ -129,7 +129,7 @@ void khub_slot_prepare_args(const khub_slot *slot, khub_value *args, int32_t n)
 
 int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
 {
-    khub_value own[KHUB__LAYER_MAX_ARGS];
+    khub_value own[KHUB__MAX_ARGS];
     if (slot->now->prepared_arg >= 0 && n == slot->layer->arg_count) {
         memcpy(own, args, (size_t)n * sizeof(*own));
         khub_slot_prepare_args(slot, own, n);

@@ -7,8 +7,8 @@
 /* One call. Entries are by position in the layer's order; what an argument isn't stays NULL or 0. */
 typedef struct khub__op {
     const khub__layer_def *layer;
-    const khub_tensor *tensor[KHUB__LAYER_MAX_ARGS];
-    double number[KHUB__LAYER_MAX_ARGS];
+    const khub_tensor *tensor[KHUB__MAX_ARGS];
+    double number[KHUB__MAX_ARGS];
 } khub__op;
 
 /* Takes the arguments apart: number of them, kinds, CPU, float32 or bfloat16 and all the same, last axis
