@@ -1,0 +1,71 @@
+"""What README shows works: its C program, its cc line, its khub lines. Also that it says what --help says."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import numpy
+import pytest
+
+source = pathlib.Path(os.environ["KHUB_SOURCE"])
+stage = pathlib.Path(os.environ["KHUB_STAGE"])
+sanitized = os.environ["KHUB_SANITIZE"] == "1"
+readme = (source / "README.md").read_text()
+model = pathlib.Path(os.environ["KHUB_MODEL"])
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", readme, re.S)
+
+
+def run(command, **more):
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **more)
+
+
+def test_the_c_example(tmp_path):
+    """Built by README's own cc line, with the compiler and flags of this build."""
+    (tmp_path / "example.c").write_text(blocks("c")[0])
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "stage").symlink_to(stage)
+    lines = [line for line in "".join(blocks("sh")).splitlines() if line.startswith("cc ") or line.startswith("./example")]
+    assert len(lines) == 2
+    expected = lines[1].split("#")[1].strip()
+    flags = "-fsanitize=address,undefined" if sanitized else ""
+    cc = lines[0].replace("cc ", f"{'clang' if sanitized else 'cc'} {flags} ", 1)
+    done = run(["sh", "-ec", cc + "\n./example"], cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == expected
+
+
+def test_the_example_in_the_repository_is_the_same():
+    assert blocks("c")[0] in (source / "examples" / "gelu.c").read_text()
+
+
+COMMANDS = [line.split("#")[0].strip() for line in "".join(blocks("sh")).splitlines() if line.startswith("khub ")]
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_each_khub_line(line, tmp_path):
+    numpy.save(tmp_path / "x.npy", numpy.linspace(-1, 1, 6, dtype=numpy.float32).reshape(2, 3))
+    line = line.replace("--model DIR", f"--model {model}")
+    done = run(["sh", "-c", line], cwd=tmp_path, env={**os.environ, "PATH": f"{stage}/bin:{os.environ['PATH']}"})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_there_are_lines():
+    assert len(COMMANDS) >= 6
+
+
+def test_dev_commands_exist():
+    named = set(re.findall(r"\./dev (\w+)", readme + (source / "CONTRIBUTING.md").read_text()))
+    usage = run([source / "dev", "help"]).stdout
+    assert named and all(re.search(rf"^  {name}\b", usage, re.M) for name in named), named
+    assert shutil.which("cmake")
+
+
+def test_links_lead_somewhere():
+    for page in [source / "README.md", source / "CONTRIBUTING.md", *(source / "docs").glob("*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"

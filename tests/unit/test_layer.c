@@ -1,0 +1,185 @@
+/* Slots and kernelize. What a kernel from a repository does in a slot is in tests/cli/test_embed.py and
+ * test_kernelize.c. */
+#include "unit.h"
+
+#include "base/memory.h"
+#include "layer/mapping.h"
+#include "layer/slot.h"
+
+#include <khub/khub.h>
+
+#include <stdlib.h>
+
+static khub_value seen[KHUB__MAX_ARGS];
+static int calls;
+
+static int record(void *self, const khub_value *args, int32_t n, khub_value *result)
+{
+    (void)result;
+    memcpy(seen, args, (size_t)n * sizeof(*args));
+    calls++;
+    return self ? khub_raise("ValueError", "%s", (const char *)self) : 0;
+}
+
+static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1};
+
+static khub_layers *two_slots(khub_slot **norm, khub_slot **act, khub_error *err)
+{
+    khub_layers *layers;
+    khub_function f = {record, NULL};
+    ck_khub_ok(khub_layers_new(&layers, err), err);
+    ck_khub_ok(khub_layers_add(layers, "a.norm", "RMSNorm", f, f32, norm, err), err);
+    ck_khub_ok(khub_layers_add(layers, "a.act", "GeLU", f, f32, act, err), err);
+    return layers;
+}
+
+START_TEST(slots_call_what_is_in_them)
+{
+    khub_error err = {0};
+    khub_slot *norm, *act;
+    khub_layers *layers = two_slots(&norm, &act, &err);
+    const khub_value args[4] = {khub_arg_int(1), khub_arg_int(2), khub_arg_int(3), khub_arg_float(4)};
+    ck_khub_ok(khub_slot_call(norm, args, 4, &err), &err);
+    ck_assert_int_eq(seen[2].as.i64, 3);
+    ck_khub_fails(khub_slot_call(norm, args, 3, &err), &err, KHUB_E_INVAL,
+                  "a.norm: RMSNorm takes 4 arguments, 3");
+    ck_khub_fails(khub_layers_add(layers, "a.norm", "GeLU", (khub_function){record, NULL}, f32, NULL, &err),
+                  &err, KHUB_E_INVAL, "a slot of this path");
+    ck_khub_fails(khub_layers_add(layers, "b", "Gelu", (khub_function){record, NULL}, f32, NULL, &err), &err,
+                  KHUB_E_INVAL, "no layer \"Gelu\"");
+    ck_khub_fails(khub_slot_bind(norm, "bias", NULL, &err), &err, KHUB_E_INVAL, "no argument \"bias\"");
+    khub_layers_free(layers);
+    khub_layers_free(NULL);
+}
+END_TEST
+
+START_TEST(a_failing_function_is_told_with_its_slot)
+{
+    khub_error err = {0};
+    khub_layers *layers;
+    khub_slot *slot;
+    char words[] = "x is too long";
+    ck_khub_ok(khub_layers_new(&layers, &err), &err);
+    ck_khub_ok(khub_layers_add(layers, "enc.0", "GeLU", (khub_function){record, words}, f32, &slot, &err),
+               &err);
+    const khub_value args[2] = {khub_arg_none(), khub_arg_none()};
+    ck_khub_fails(khub_slot_call(slot, args, 2, &err), &err, KHUB_E_KERNEL, "enc.0 (standard): ");
+    ck_assert_int_eq(calls, 1);
+    khub_slot_call(slot, args, 2, &err);
+    ck_assert_ptr_nonnull(strstr(err.message, "x is too long"));
+    khub_layers_free(layers);
+}
+END_TEST
+
+START_TEST(a_filling_reorders_and_replaces)
+{
+    khub_error err = {0};
+    khub_slot *norm, *act;
+    khub_layers *layers = two_slots(&norm, &act, &err);
+    khub__filling *filling = khub__calloc(1, sizeof(*filling));
+    filling->function = (khub_function){record, NULL};
+    const int32_t order[4] = {3, 2, 1, 0};
+    memcpy(filling->order, order, sizeof(order));
+    filling->prepared_arg = 2;
+    khub__slot_fill(norm, filling);
+    const khub_value args[4] = {khub_arg_int(10), khub_arg_int(11), khub_arg_int(12), khub_arg_float(13)};
+    ck_khub_ok(khub_slot_call(norm, args, 4, &err), &err);
+    ck_assert_double_eq(seen[0].as.f64, 13);
+    ck_assert_ptr_eq(seen[1].as.tensor, &filling->prepared.tensor);
+    ck_assert_int_eq(seen[3].as.i64, 10);
+    khub_standardize(layers);
+    ck_khub_ok(khub_slot_call(norm, args, 4, &err), &err);
+    ck_assert_int_eq(seen[0].as.i64, 10);
+    khub_layers_free(layers);
+}
+END_TEST
+
+START_TEST(mapping_entries)
+{
+    static const struct {
+        const char *value, *kernel, *served, *fault;
+    } table[] = {
+        {"\"khub/norm\"", "khub/norm", NULL, NULL},
+        {"\"khub/norm:LayerNorm\"", "khub/norm", "LayerNorm", NULL},
+        {"\"./a:b/c\"", "./a:b/c", NULL, NULL},
+        {"\"./a:b/c:Fast\"", "./a:b/c", "Fast", NULL},
+        {"\"\"", "", NULL, NULL},
+        {"3", NULL, NULL, "RMSNorm: is an integer, a string or an object is expected"},
+        {"{}", NULL, NULL, "\"kernel\" is missing"},
+        {"{\"kernel\": 1}", NULL, NULL, "\"kernel\" is an integer, a string is expected"},
+    };
+    khub_error err = {0};
+    khub__mapping mapping;
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        char text[200];
+        snprintf(text, sizeof(text), "{\"RMSNorm\": %s}", table[i].value);
+        ck_khub_ok(khub__mapping_parse(&mapping, text, &err), &err);
+        const khub__mapping_entry *entry = khub__mapping_find(&mapping, "RMSNorm");
+        ck_assert_ptr_nonnull(entry);
+        if (table[i].fault)
+            ck_assert_msg(entry->fault && strstr(entry->fault, table[i].fault), "%s",
+                          entry->fault ? entry->fault : "no fault");
+        else
+            ck_assert_str_eq(entry->kernel, table[i].kernel);
+        if (!table[i].fault && table[i].served) ck_assert_str_eq(entry->served, table[i].served);
+        khub__mapping_free(&mapping);
+    }
+    ck_khub_fails(khub__mapping_parse(&mapping, "[]", &err), &err, KHUB_E_FORMAT, "is an array");
+}
+END_TEST
+
+START_TEST(misses_are_reasons)
+{
+    khub_error err = {0};
+    khub_slot *norm, *act;
+    khub_layers *layers = two_slots(&norm, &act, &err);
+    khub_report *report;
+    khub_kernelize_options options;
+    KHUB_INIT(&options);
+    options.mapping = "{\"GeLU\": \"/nowhere/at-all\"}";
+    ck_khub_ok(khub_kernelize(layers, &options, &report, &err), &err);
+    ck_assert_uint_eq(khub_report_count(report), 2);
+    ck_assert_uint_eq(khub_report_filled(report), 0);
+    ck_assert_str_eq(khub_report_at(report, 0)->reason, "the mapping has no kernel for RMSNorm");
+    ck_assert_ptr_nonnull(strstr(khub_report_at(report, 1)->reason, "/nowhere/at-all"));
+    ck_assert_ptr_null(khub_report_at(report, 2));
+    khub_report_free(report);
+    options.require = 1;
+    ck_khub_fails(khub_kernelize(layers, &options, NULL, &err), &err, KHUB_E_NOBUILD,
+                  "2 of 2 slots have no kernel");
+    khub_layers_free(layers);
+}
+END_TEST
+
+START_TEST(the_environment_forbids)
+{
+    static const char *const sets[][2] = {{"USE_HUB_KERNELS", "0"},
+                                          {"USE_HUB_KERNELS", "off"},
+                                          {"USE_HUB_KERNELS", "NO"},
+                                          {"DISABLE_KERNEL_MAPPING", "1"}};
+    khub_error err = {0};
+    khub_slot *norm, *act;
+    khub_layers *layers = two_slots(&norm, &act, &err);
+    for (size_t i = 0; i < sizeof(sets) / sizeof(*sets); i++) {
+        khub_report *report;
+        setenv(sets[i][0], sets[i][1], 1);
+        ck_khub_ok(khub_kernelize(layers, NULL, &report, &err), &err);
+        ck_assert_ptr_nonnull(strstr(khub_report_at(report, 0)->reason, sets[i][0]));
+        khub_report_free(report);
+        unsetenv(sets[i][0]);
+    }
+    khub_layers_free(layers);
+}
+END_TEST
+
+START_TEST(layer_arguments)
+{
+    ck_assert_str_eq(khub_layer_arg("AddLayerNorm", 6), "eps");
+    ck_assert_ptr_null(khub_layer_arg("AddLayerNorm", 7));
+    ck_assert_ptr_null(khub_layer_arg("Nope", 0));
+}
+END_TEST
+
+UNIT("layer", slots_call_what_is_in_them, a_failing_function_is_told_with_its_slot,
+     a_filling_reorders_and_replaces, mapping_entries, misses_are_reasons, the_environment_forbids,
+     layer_arguments)
