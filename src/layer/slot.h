@@ -4,6 +4,8 @@
 
 #include "layer/names.h"
 
+#include <khub/npy.h>
+
 enum { KHUB__MAX_AXES = 4 };
 
 /* A function as it serves one slot: how the layer's arguments become its own. */

@@ -40,7 +40,7 @@ int khub__std_gated(void *self, const khub_value *args, int32_t n, khub_value *r
     enum { OUT, X };
     const khub__activation *activation = self;
     khub__op op;
-    int64_t width;
+    int64_t width = 0;
     (void)result;
     if (khub__op_open(&op, activation->layer, args, n) || check_gated(&op, &width)) return -1;
     float *row = khub__malloc((size_t)width * 2 * sizeof(float));

@@ -40,7 +40,7 @@ static void turn(const khub__op *op, int32_t out, int32_t in, float *room, int64
 int khub__std_rotary(void *self, const khub_value *args, int32_t n, khub_value *result)
 {
     khub__op op;
-    int64_t half;
+    int64_t half = 0;
     (void)self, (void)result;
     if (khub__op_open(&op, "rotary_pos_emb", args, n) || check(&op, &half)) return -1;
     float *room = khub__malloc((size_t)half * 4 * sizeof(float));
