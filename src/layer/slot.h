@@ -12,7 +12,7 @@ enum { KHUB__MAX_AXES = 4 };
 typedef struct khub__filling {
     khub_function function;
     int32_t order[KHUB__MAX_ARGS]; /* the function's i-th argument is the layer's order[i]-th */
-    int in_order;                        /* 1: `order` is the identity, no adapter */
+    int in_order;                  /* 1: `order` is the identity, no adapter */
     khub_slot_axis axes[KHUB__MAX_AXES];
     size_t axis_count;
     int32_t prepared_arg; /* position in the layer's order; -1: none */
@@ -24,8 +24,7 @@ struct khub_slot {
     char *path;
     const khub__layer_def *layer;
     khub_dtype dtype;
-    const khub_tensor
-        *bound[KHUB__MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */
+    const khub_tensor *bound[KHUB__MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */
     khub__filling standard;
     khub__filling *kernel; /* owned; NULL: none */
     const khub__filling *now;
