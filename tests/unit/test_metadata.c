@@ -1,7 +1,7 @@
 /* metadata.json: what is read, what is refused and in which words. Case B3 of old and odd files. */
 #include "unit.h"
 
-#include "starve.h"
+#include "failing_memory.h"
 
 #include "base/file.h"
 #include "kernel/metadata.h"
@@ -217,22 +217,22 @@ START_TEST(files_that_are_long_or_missing)
 }
 END_TEST
 
-static int parse_once(void *text)
+/* jansson keeps the C library's memory here: when its buffer for a long token can't grow it drops a byte and
+ * goes on (2.14), which nothing outside it can notice. */
+static int parse_once(void *text, khub_error *err)
 {
-    khub_error err = {0};
     khub__metadata m;
-    int rc = parse(&m, text, &err);
-    ck_assert_int_eq(err.code, rc);
+    json_set_alloc_funcs(malloc, free);
+    int rc = parse(&m, text, err);
     khub__metadata_free(&m);
     return rc;
 }
 
 START_TEST(every_allocation_fails_in_turn)
 {
-    starve_setup();
     char text[sizeof(full)];
     memcpy(text, full, sizeof(full));
-    starve(parse_once, text);
+    fm_fail_each(parse_once, text);
 }
 END_TEST
 
