@@ -3,8 +3,102 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "platform/accelerators.h"
+#include "platform/cpu.h"
+#include "platform/libraries.h"
+#include "platform/system.h"
+#include "platform/threads.h"
 
-#include <sys/utsname.h>
+#include <stdio.h>
+
+enum { PROBE_TIMEOUT_MS = 5000, MAX_LIBRARIES = 3 };
+
+static void detect_cpu(khub_platform *p)
+{
+    const char *names[KHUB__MAX_FEATURES];
+    char model[64];
+    p->cpu_model = khub__pool_text(&p->pool, khub__cpu_model(model, sizeof(model), ""));
+    size_t count = khub__cpu_features(names);
+    p->features = khub__pool_take(&p->pool, count, sizeof(*p->features));
+    if (p->features) {
+        memcpy(p->features, names, count * sizeof(*names));
+        p->feature_count = count;
+    }
+    p->l1d_bytes = khub__cpu_cache(1);
+    p->l2_bytes = khub__cpu_cache(2);
+    p->l3_bytes = khub__cpu_cache(3);
+}
+
+/* The least of cores, affinity mask and quota, and which of them it is. */
+static void detect_threads(khub_platform *p)
+{
+    unsigned affinity = khub__affinity_count();
+    uint64_t quota = khub__cgroup_limit(""), rounded_up = (quota + 999) / 1000;
+    p->cores = khub__cores_online("");
+    p->threads = p->cores;
+    if (affinity && (!p->cores || affinity < p->cores)) {
+        p->threads = affinity;
+        p->threads_reason = khub__pool_textf(&p->pool, "affinity mask of %u", affinity);
+    }
+    if (quota && (!p->threads || rounded_up < p->threads)) {
+        p->threads = (unsigned)rounded_up;
+        p->threads_reason = khub__pool_textf(&p->pool, "cgroup quota of %g", (double)quota / 1000);
+    }
+}
+
+static void detect_libraries(khub_platform *p, const khub__places *places)
+{
+    p->libraries = khub__pool_take(&p->pool, MAX_LIBRARIES, sizeof(*p->libraries));
+    if (!p->libraries) return;
+    khub__find_tvm_ffi(&p->libraries[0], places, &p->pool);
+    khub__find_torch(&p->libraries[1], places, &p->pool);
+    khub__find_cudart(&p->libraries[2], places, &p->pool);
+    p->library_count = p->libraries[2].presence == KHUB_FOUND ? 3 : 2;
+    if (p->libraries[0].version) khub__version_parse(&p->tvm_ffi, p->libraries[0].version);
+}
+
+/* The first accelerator that was found, else the CPU. */
+static int choose_backend(khub_platform *p, khub_error *err)
+{
+    khub__version version = KHUB__VERSION_UNKNOWN;
+    const khub__backend *backend = khub__backend_find("cpu");
+    for (size_t i = p->accelerator_count; i-- > 0;) {
+        const khub_accelerator_info *a = &p->accelerators[i];
+        if (a->presence != KHUB_FOUND || !a->device_count) continue;
+        backend = khub__backend_find(a->backend);
+        khub__version_parse(&version, a->version ? a->version : "");
+    }
+    return khub__platform_use(p, backend, version, err);
+}
+
+static void detect_accelerators(khub_platform *p, const khub__places *places,
+                                const khub_platform_options *options)
+{
+    uint32_t timeout_ms = options->probe_timeout_ms ? options->probe_timeout_ms : PROBE_TIMEOUT_MS;
+    if (options->no_accelerators || !p->os) return;
+    p->accelerators = khub__pool_take(&p->pool, KHUB__ACCELERATORS, sizeof(*p->accelerators));
+    if (!p->accelerators) return;
+    khub__find_accelerators(p->accelerators, p->os, khub__platform_library_of(p, "libcudart"), places,
+                            timeout_ms, &p->pool);
+    p->accelerator_count = KHUB__ACCELERATORS;
+}
+
+static int detect(khub_platform *p, const khub_platform_options *options, khub_error *err)
+{
+    khub__places places;
+    khub__system_names(&p->os, &p->arch, &p->pool);
+    p->glibc = khub__system_glibc();
+    p->macos = khub__system_macos();
+    detect_cpu(p);
+    detect_threads(p);
+    khub__places_open(&places, "", &p->pool);
+    detect_libraries(p, &places);
+    detect_accelerators(p, &places, options);
+    khub__places_close(&places);
+    if (p->pool.failed) return khub__fail_memory(err, "looking at this machine");
+    int rc = choose_backend(p, err);
+    return rc == KHUB_OK ? khub__platform_finish(p, err) : rc;
+}
 
 int khub_platform_detect(khub_platform **out, const khub_platform_options *given, khub_error *err)
 {
@@ -13,12 +107,10 @@ int khub_platform_detect(khub_platform **out, const khub_platform_options *given
     int rc = khub__options(&options, sizeof(options), given, "khub_platform_options", err);
     if (rc != KHUB_OK) return rc;
     rc = khub__platform_new(out, err);
-    if (rc != KHUB_OK) return rc;
-    struct utsname u;
-    uname(&u);
-    (*out)->os = "linux";
-    (*out)->arch = khub__pool_text(&(*out)->pool, u.machine);
-    (*out)->backend = khub__backend_find("cpu");
-    (*out)->tvm_ffi = (khub__version){0, 1, 15};
-    return khub__platform_finish(*out, err);
+    if (rc == KHUB_OK) rc = detect(*out, &options, err);
+    if (rc != KHUB_OK) {
+        khub_platform_free(*out);
+        *out = NULL;
+    }
+    return rc;
 }

@@ -42,6 +42,16 @@ const char *khub__presence_name(khub_presence presence)
     return names[presence];
 }
 
+int khub__presence_parse(khub_presence *out, const char *name)
+{
+    for (int i = KHUB_ABSENT; name && i <= KHUB_BROKEN; i++) {
+        if (strcmp(name, khub__presence_name((khub_presence)i)) != 0) continue;
+        *out = (khub_presence)i;
+        return 0;
+    }
+    return -1;
+}
+
 const char *khub__arch_normal(const char *os, const char *arch)
 {
     if (strcmp(os, "darwin") != 0 && strcmp(os, "windows") != 0) return arch;

@@ -63,6 +63,9 @@ const khub_library_info *khub__platform_library_of(const khub_platform *platform
 /* "absent", "found", "broken". */
 const char *khub__presence_name(khub_presence presence);
 
+/* The reverse; NULL is no name. 0, or -1 for another text. */
+int khub__presence_parse(khub_presence *out, const char *name);
+
 /* "arm64" of macOS and Windows is "aarch64" in the names of builds, "AMD64" is "x86_64". */
 const char *khub__arch_normal(const char *os, const char *arch);
 

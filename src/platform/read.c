@@ -86,11 +86,7 @@ static int read_presence(reader *r, khub_presence *out, const json_t *object)
     const char *text = NULL;
     int rc = khub__json_string(&text, object, "presence", &r->source);
     if (rc != KHUB_OK) return rc;
-    for (int i = KHUB_ABSENT; text && i <= KHUB_BROKEN; i++)
-        if (!strcmp(text, khub__presence_name((khub_presence)i))) {
-            *out = (khub_presence)i;
-            return KHUB_OK;
-        }
+    if (khub__presence_parse(out, text) == 0) return KHUB_OK;
     return fail_field(r, "presence", text ? text : "", "\"absent\", \"found\" or \"broken\"");
 }
 

@@ -1,0 +1,259 @@
+/* khub platform: what this machine is, and why something isn't there. */
+#include "cli.h"
+
+#include <stdlib.h>
+
+enum { WIDTH = 100, LABEL = 14, MAX_INDENT = 40 };
+
+/* Starts a row: two blanks, a label, and blanks up to the column of the text. */
+static void label(const char *name)
+{
+    printf("  %-*s", LABEL - 2, name);
+}
+
+/* Prints words from column `indent` on, broken before WIDTH, and ends the line. A word may be longer. */
+static void wrap(const char *text, size_t indent)
+{
+    size_t column = indent;
+    while (*text) {
+        size_t word = strcspn(text, " ");
+        if (column > indent && column + 1 + word > WIDTH) {
+            printf("\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            putchar(' ');
+            column++;
+        }
+        printf("%.*s", (int)word, text);
+        column += word;
+        text += word + strspn(text + word, " ");
+    }
+    putchar('\n');
+}
+
+static const char *or_unknown(const char *text)
+{
+    return text ? text : "unknown";
+}
+
+/* "512 KiB", "256 MiB", "139 GiB". */
+static void print_bytes(uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    double n = (double)bytes;
+    while (n >= 1024 && unit + 1 < sizeof(units) / sizeof(*units))
+        n /= 1024, unit++;
+    printf(n == (double)(uint64_t)n || n >= 100 ? "%.0f %s" : "%.1f %s", n, units[unit]);
+}
+
+static void print_system(const khub_platform *p)
+{
+    label("system");
+    printf("%s %s", or_unknown(khub_platform_os(p)), or_unknown(khub_platform_arch(p)));
+    if (khub_platform_macos(p)) printf(", macOS %s", khub_platform_macos(p));
+    if (khub_platform_glibc(p)) printf(", glibc %s", khub_platform_glibc(p));
+    putchar('\n');
+}
+
+static void print_caches(const khub_platform *p)
+{
+    static const char *const names[] = {"L1d", "L2", "L3"};
+    int printed = 0;
+    for (int level = 1; level <= 3; level++) {
+        uint64_t bytes = khub_platform_cache_bytes(p, level);
+        if (!bytes) continue;
+        if (!printed) label("caches");
+        printf("%s%s ", printed++ ? ", " : "", names[level - 1]);
+        print_bytes(bytes);
+    }
+    if (printed) putchar('\n');
+}
+
+static void print_features(const khub_platform *p)
+{
+    char text[1024];
+    size_t length = 0;
+    const char *name;
+    for (size_t i = 0; (name = khub_platform_feature(p, i)) != NULL && length < sizeof(text) - 1; i++) {
+        int n = snprintf(text + length, sizeof(text) - length, "%s%s", i ? " " : "", name);
+        if (n < 0 || (size_t)n >= sizeof(text) - length) break;
+        length += (size_t)n;
+    }
+    if (!length) return;
+    label("features");
+    wrap(text, LABEL);
+}
+
+static void print_machine(const khub_platform *p)
+{
+    unsigned cores = khub_platform_cores(p), threads = khub_platform_threads(p);
+    const char *limit = khub_platform_threads_reason(p);
+    puts("machine");
+    print_system(p);
+    if (khub_platform_cpu_model(p)) {
+        label("processor");
+        wrap(khub_platform_cpu_model(p), LABEL);
+    }
+    print_features(p);
+    print_caches(p);
+    if (!threads) return;
+    label("threads");
+    printf("%u", threads);
+    if (cores) printf(" of %u", cores);
+    if (limit) printf(" (%s)", limit);
+    putchar('\n');
+}
+
+/* The first column of a found or missing thing. */
+static void print_presence(const char *name, khub_presence presence, const char *version)
+{
+    label(name);
+    if (presence == KHUB_FOUND)
+        printf("%s", version ? version : "version unknown");
+    else
+        printf("%s", presence == KHUB_BROKEN ? "broken" : "not there");
+}
+
+/* What belongs to the row above, on lines of its own. */
+static void print_more(const char *text)
+{
+    if (!text) return;
+    printf("%*s", LABEL, "");
+    wrap(text, LABEL);
+}
+
+static void print_libraries(const khub_platform *p)
+{
+    const khub_library_info *library;
+    if (khub_platform_library(p, 0)) puts("\nlibraries");
+    for (size_t i = 0; (library = khub_platform_library(p, i)) != NULL; i++) {
+        print_presence(library->name, library->presence, library->version);
+        if (library->how) printf(" (%s)", library->how);
+        putchar('\n');
+        if (library->presence == KHUB_FOUND) print_more(library->path);
+        print_more(library->reason);
+    }
+}
+
+static void print_device(const khub_device_info *device)
+{
+    printf("%*s%s", LABEL, "", or_unknown(device->name));
+    if (device->arch) printf(", %s", device->arch);
+    if (device->memory_bytes) {
+        printf(", ");
+        print_bytes(device->memory_bytes);
+    }
+    putchar('\n');
+}
+
+static void print_accelerators(const khub_platform *p)
+{
+    const khub_accelerator_info *a;
+    if (khub_platform_accelerator(p, 0)) puts("\naccelerators");
+    for (size_t i = 0; (a = khub_platform_accelerator(p, i)) != NULL; i++) {
+        print_presence(a->backend, a->presence, a->version);
+        putchar('\n');
+        print_more(a->path);
+        for (size_t d = 0; d < a->device_count; d++)
+            print_device(&a->devices[d]);
+        print_more(a->reason);
+    }
+}
+
+/* "0.1.16" as builds write it, "01". 0: unknown. */
+static int squeezed(char buffer[32], const char *version)
+{
+    unsigned major, minor;
+    if (!version || sscanf(version, "%9u.%9u", &major, &minor) != 2) return 0;
+    snprintf(buffer, 32, "%u%u", major, minor);
+    return 1;
+}
+
+static void print_archs(const khub_platform *p)
+{
+    const char *arch;
+    for (size_t i = 0; (arch = khub_platform_device_arch(p, i)) != NULL; i++)
+        printf("%s%s", i ? ", " : "  for devices of architecture ", arch);
+    if (khub_platform_device_arch(p, 0)) putchar('\n');
+}
+
+/* The names of builds, as far as the facts that decide are known. */
+static void print_builds(const khub_platform *p)
+{
+    char version[32];
+    const char *backend = khub_platform_backend(p), *arch = khub_platform_arch(p), *os = khub_platform_os(p);
+    int tvm_ffi = squeezed(version, khub_platform_tvm_ffi(p));
+    puts("\nbuilds that fit");
+    if (!backend || !arch || !os) {
+        puts("  none: backend, architecture and system have to be known");
+        return;
+    }
+    if (tvm_ffi) printf("  tvm-ffi%s-%s-%s-%s\n", version, backend, arch, os);
+    if (squeezed(version, khub_platform_torch(p)))
+        printf("  torch%s-%s-%s-%s\n  torch-stable-abi%s-%s-%s-%s, and lower\n", version, backend, arch, os,
+               version, backend, arch, os);
+    else if (!tvm_ffi)
+        puts("  none: neither tvm-ffi nor torch is known");
+    if (!strncmp(backend, "cu", 2)) puts("  and the same with a lower minor version of CUDA");
+    print_archs(p);
+}
+
+static int print_json(const khub_platform *p)
+{
+    char *json = khub_platform_json(p);
+    if (!json) {
+        khub_error err = {.code = KHUB_E_NOMEM};
+        return cli_fail(&err);
+    }
+    fputs(json, stdout);
+    khub_free(json);
+    return EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    int json = 0;
+    const char *file = NULL, *backend = NULL;
+    const cli_option options[] = {
+        {"--json", CLI_FLAG, &json}, {"--platform", CLI_TEXT, &file}, {"--backend", CLI_TEXT, &backend}};
+    int kept = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
+    if (kept < 0) return EXIT_USAGE;
+    if (kept > 0) return cli_usage(argv[0], "takes no argument, not \"%s\"", argv[1]);
+    khub_error err = {0};
+    khub_platform *platform;
+    int status = EXIT_DONE;
+    if (cli_platform(&platform, file, backend, &err) != KHUB_OK) {
+        status = cli_fail(&err);
+    } else if (json) {
+        status = print_json(platform);
+    } else {
+        print_machine(platform);
+        print_libraries(platform);
+        print_accelerators(platform);
+        print_builds(platform);
+    }
+    khub_platform_free(platform);
+    return status;
+}
+
+const cli_command cli_platform_command = {
+    .name = "platform",
+    .summary = "what this machine is: processor, libraries, accelerators",
+    .help =
+        "khub platform\n"
+        "khub platform --json > this-machine.json\n"
+        "khub platform --platform h100.json\n"
+        "\n"
+        "Shows what decides which builds of a kernel fit: the system, the processor and what it can do, the\n"
+        "libraries and accelerators in reach, and why something isn't there. Drivers are asked in a process "
+        "of\n"
+        "their own, so a driver that hangs or crashes is a line in the report.\n"
+        "\n"
+        "  --json           as JSON; a file with it can be given to --platform\n"
+        "  --platform FILE  the machine that FILE describes instead of this one (docs/platform.md)\n"
+        "  --backend NAME   narrows it to one of its backends: cpu, cuda, cu128, ...\n"
+        "\n"
+        "KHUB_TVM_FFI (path of libtvm_ffi) and KHUB_TORCH_DIR (folder of torch) name libraries to use.\n",
+    .run = run,
+};

@@ -1,0 +1,223 @@
+#include "platform/accelerators.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "platform/ask.h"
+#include "platform/hints.h"
+#include "platform/platform.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_NAMES = 5, MAX_DIRS = 2, MAX_CANDIDATES = 4 };
+
+/* How a driver's library is called and where it may be besides the loader's path. The first name of which
+ * there is a file is the one that counts. */
+typedef struct kind {
+    const char *backend, *system; /* `system`: what it exists on */
+    const char *names[MAX_NAMES];
+    const char *dirs[MAX_DIRS];
+} kind;
+
+static const kind kinds[KHUB__ACCELERATORS] = {
+    /* the name without a number belongs to the toolkit's development files; WSL keeps the driver to itself */
+    {"cuda", "linux", {"libcuda.so.1", "libcuda.so"}, {"/usr/lib/wsl/lib"}},
+    {"rocm",
+     "linux",
+     {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"},
+     {"/opt/rocm/lib"}},
+    {"metal", "darwin", {NULL}, {NULL}},
+    {"xpu", "linux", {"libze_loader.so.1"}, {NULL}},
+};
+
+/* One backend on its way to an answer: files that may be its driver, tried one after the other. */
+typedef struct search {
+    const kind *kind;
+    khub_accelerator_info *out;
+    const char *candidates[MAX_CANDIDATES];
+    size_t count, next;
+    int no_device; /* the driver said so */
+} search;
+
+/* Adds DIR/NAME unless it is one of the files already. */
+static void add_from_dir(search *s, const char *root, const char *dir, const char *name, khub__pool *pool)
+{
+    const char *path = khub__pool_textf(pool, "%s%s/%s", root, dir, name);
+    if (!path || s->count == MAX_CANDIDATES || khub__file_kind(path) != KHUB__FILE_REGULAR) return;
+    for (size_t i = 0; i < s->count; i++)
+        if (!strcmp(s->candidates[i], path)) return;
+    s->candidates[s->count++] = path;
+}
+
+static void find_candidates(search *s, const khub__places *places, khub__pool *pool)
+{
+    for (size_t n = 0; n < MAX_NAMES && s->kind->names[n] && !s->count; n++) {
+        const char *name = s->kind->names[n];
+        s->count = khub__loader_find(s->candidates, MAX_CANDIDATES, &places->loader, name, pool);
+        for (size_t i = 0; i < MAX_DIRS && s->kind->dirs[i]; i++)
+            add_from_dir(s, places->loader.root, s->kind->dirs[i], name, pool);
+    }
+}
+
+static void say_not_found(search *s, const khub__places *places, khub__pool *pool)
+{
+    const char *loader = khub__loader_places(&places->loader, pool);
+    const char *extra = s->kind->dirs[0];
+    s->out->reason = khub__pool_textf(pool, "no %s in %s%s%s", s->kind->names[0], loader ? loader : "",
+                                      extra ? ", " : "", extra ? extra : "");
+}
+
+/* Nothing is asked when the answer is known: another system, no library, everything hidden. */
+static void prepare(search *s, const char *os, const khub__places *places, khub__pool *pool)
+{
+    s->out->backend = s->kind->backend;
+    if (strcmp(os, s->kind->system) != 0) {
+        s->out->reason = khub__pool_textf(pool, "needs %s, this is %s", s->kind->system, os);
+        return;
+    }
+    if (!s->kind->names[0]) {
+        s->out->reason = "this version of khub can't look for it";
+        return;
+    }
+    find_candidates(s, places, pool);
+    const char *hidden = s->count ? khub__hint_hidden(s->kind->backend, pool) : NULL;
+    if (hidden) {
+        s->out->path = s->candidates[0];
+        s->out->reason = hidden;
+        s->count = 0;
+    } else if (!s->count) {
+        say_not_found(s, places, pool);
+    }
+}
+
+/* An answer's devices, checked like a stranger's file. -1: it isn't what the protocol says. */
+static int read_devices(khub_accelerator_info *out, const json_t *root, const khub__json_source *source,
+                        khub__pool *pool)
+{
+    const json_t *array = NULL;
+    if (khub__json_array(&array, root, "devices", source) != KHUB_OK || !array) return -1;
+    size_t count = json_array_size(array);
+    khub_device_info *devices = khub__pool_take(pool, count, sizeof(*devices));
+    for (size_t i = 0; devices && i < count; i++) {
+        const json_t *device = json_array_get(array, i);
+        const char *name = NULL, *arch = NULL;
+        int64_t bytes = 0;
+        if (!json_is_object(device) || khub__json_string(&name, device, "name", source) != KHUB_OK ||
+            khub__json_string(&arch, device, "arch", source) != KHUB_OK ||
+            khub__json_integer(&bytes, device, "memory_bytes", source) != KHUB_OK || bytes < 0)
+            return -1;
+        devices[i].name = khub__pool_text(pool, name);
+        devices[i].arch = khub__pool_text(pool, arch);
+        devices[i].memory_bytes = (uint64_t)bytes;
+    }
+    out->devices = devices;
+    out->device_count = devices ? count : 0;
+    return 0;
+}
+
+static int read_answer(search *s, const char *text, khub__pool *pool)
+{
+    const khub__json_source source = {"khub-probe", NULL};
+    const char *presence = NULL, *version = NULL, *reason = NULL;
+    khub__version parsed;
+    json_t *root;
+    if (khub__json_parse(&root, text, strlen(text), "khub-probe", NULL) != KHUB_OK) return -1;
+    int bad = khub__json_string(&presence, root, "presence", &source) != KHUB_OK ||
+              khub__json_string(&version, root, "version", &source) != KHUB_OK ||
+              khub__json_string(&reason, root, "reason", &source) != KHUB_OK ||
+              khub__json_bool(&s->no_device, root, "no_device", &source) != KHUB_OK ||
+              khub__presence_parse(&s->out->presence, presence) != 0 ||
+              (version && khub__version_parse(&parsed, version) != 0) ||
+              read_devices(s->out, root, &source, pool) != 0;
+    if (!bad) {
+        s->out->version = khub__pool_text(pool, version);
+        s->out->reason = khub__pool_text(pool, reason);
+    }
+    json_decref(root);
+    return bad ? -1 : 0;
+}
+
+/* What became of the helper process when it gave no answer. */
+static const char *say_end(const khub__ask *ask, uint32_t timeout_ms, khub__pool *pool)
+{
+    const char *at = ask->doing[0] ? ask->doing : "starting";
+    switch (ask->end) {
+    case KHUB__ASK_TIMED_OUT:
+        return khub__pool_textf(pool, "the driver hung (%s) and was given up after %g s", at,
+                                timeout_ms / 1000.0);
+    case KHUB__ASK_SIGNALLED:
+        return khub__pool_textf(pool, "the driver crashed (%s): signal %d, %s", at, ask->detail,
+                                strsignal(ask->detail));
+    case KHUB__ASK_EXITED:
+        if (ask->detail < 0) return khub__pool_textf(pool, "the driver ended its process (%s)", at);
+        return khub__pool_textf(pool, "the driver ended its process (%s) with status %d", at, ask->detail);
+    case KHUB__ASK_NOT_STARTED:
+        return khub__pool_textf(pool, "can't ask: khub-probe doesn't start: %s", strerror(ask->detail));
+    case KHUB__ASK_ANSWERED:
+    case KHUB__ASK_BABBLED:
+        break;
+    }
+    return "khub-probe's answer isn't understood";
+}
+
+/* 1: another file of that name is worth a try. */
+static int take_end(search *s, const khub__ask *ask, uint32_t timeout_ms, khub__pool *pool)
+{
+    khub_accelerator_info before = *s->out;
+    char *real = realpath(ask->library, NULL); /* the C library's memory */
+    *s->out = (khub_accelerator_info){.backend = s->kind->backend};
+    if (ask->end != KHUB__ASK_ANSWERED || read_answer(s, ask->answer, pool) != 0) {
+        s->out->presence = KHUB_BROKEN;
+        s->out->reason = say_end(ask, timeout_ms, pool);
+        s->out->devices = NULL;
+        s->out->device_count = 0;
+    }
+    s->out->path = khub__pool_text(pool, real ? real : ask->library);
+    free(real);
+    if (before.presence == KHUB_BROKEN && s->out->presence != KHUB_FOUND)
+        *s->out = before; /* the first tells more */
+    return s->out->presence != KHUB_FOUND && ask->end == KHUB__ASK_ANSWERED;
+}
+
+/* One file of each backend that still has one, side by side. 0: there was nothing left to ask. */
+static int ask_round(search *searches, const char *program, uint32_t timeout_ms, khub__pool *pool)
+{
+    khub__ask asks[KHUB__ACCELERATORS];
+    search *whose[KHUB__ACCELERATORS];
+    size_t count = 0;
+    memset(asks, 0, sizeof(asks));
+    for (size_t i = 0; i < KHUB__ACCELERATORS; i++) {
+        search *s = &searches[i];
+        if (s->next >= s->count) continue;
+        asks[count].backend = s->kind->backend;
+        asks[count].library = s->candidates[s->next++];
+        whose[count++] = s;
+    }
+    if (!count) return 0;
+    khub__ask_all(asks, count, program, timeout_ms);
+    for (size_t i = 0; i < count; i++) {
+        if (!take_end(whose[i], &asks[i], timeout_ms, pool)) whose[i]->next = whose[i]->count;
+        khub__text_free(&asks[i].output);
+    }
+    return 1;
+}
+
+void khub__find_accelerators(khub_accelerator_info out[KHUB__ACCELERATORS], const char *os,
+                             const khub_library_info *cudart, const khub__places *places, uint32_t timeout_ms,
+                             khub__pool *pool)
+{
+    search searches[KHUB__ACCELERATORS];
+    const char *prefix = khub__install_prefix();
+    const char *program = khub__pool_textf(pool, "%s/libexec/khub/khub-probe", prefix ? prefix : "");
+    memset(searches, 0, sizeof(searches));
+    memset(out, 0, KHUB__ACCELERATORS * sizeof(*out));
+    for (size_t i = 0; i < KHUB__ACCELERATORS; i++) {
+        searches[i].kind = &kinds[i];
+        searches[i].out = &out[i];
+        prepare(&searches[i], os, places, pool);
+    }
+    while (program && ask_round(searches, program, timeout_ms, pool)) {}
+    for (size_t i = 0; i < KHUB__ACCELERATORS; i++)
+        khub__hint(&out[i], searches[i].no_device, cudart, places->loader.root, pool);
+}

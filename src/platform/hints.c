@@ -1,0 +1,140 @@
+#include "platform/hints.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Variables that hide devices, as the drivers read them. khub takes the driver's word for what is left: a
+ * value may be a number, a UUID, or nonsense. */
+static const struct mask {
+    const char *backend, *variable;
+} masks[] = {{"cuda", "CUDA_VISIBLE_DEVICES"},
+             {"rocm", "ROCR_VISIBLE_DEVICES"},
+             {"rocm", "HIP_VISIBLE_DEVICES"},
+             {"rocm", "CUDA_VISIBLE_DEVICES"},
+             {"xpu", "ZE_AFFINITY_MASK"}};
+enum { MASKS = sizeof(masks) / sizeof(*masks) };
+
+static void add(khub_accelerator_info *a, khub__pool *pool, const char *more)
+{
+    if (!more) return;
+    a->reason = a->reason ? khub__pool_textf(pool, "%s; %s", a->reason, more) : more;
+}
+
+const char *khub__hint_hidden(const char *backend, khub__pool *pool)
+{
+    for (size_t i = 0; i < MASKS; i++) {
+        const char *value = strcmp(masks[i].backend, backend) == 0 ? getenv(masks[i].variable) : NULL;
+        if (value && !*value && strcmp(backend, "xpu") != 0)
+            return khub__pool_textf(pool, "hidden by %s (it is set and empty)", masks[i].variable);
+    }
+    return NULL;
+}
+
+static void hint_masks(khub_accelerator_info *a, khub__pool *pool)
+{
+    int set = 0;
+    for (size_t i = 0; i < MASKS; i++) {
+        const char *value = strcmp(masks[i].backend, a->backend) == 0 ? getenv(masks[i].variable) : NULL;
+        if (!value) continue;
+        set++;
+        add(a, pool,
+            khub__pool_textf(pool, !strcmp(value, "-1") ? "hidden by %s=%s" : "%s is \"%s\" and may hide it",
+                             masks[i].variable, value));
+    }
+    if (set > 1) add(a, pool, "each of these selects from what the one before leaves");
+}
+
+/* "toolkit files found": they prove nothing, but explain what a user sees. */
+static void hint_files(khub_accelerator_info *a, const khub_library_info *cudart, const char *root,
+                       khub__pool *pool)
+{
+    static const struct {
+        const char *backend, *dir;
+    } toolkits[] = {{"cuda", "/usr/local/cuda"}, {"rocm", "/opt/rocm"}, {"xpu", "/opt/intel/oneapi"}};
+    if (!strcmp(a->backend, "cuda") && cudart && cudart->presence == KHUB_FOUND) {
+        add(a, pool,
+            khub__pool_textf(pool, "CUDA runtime %s found (%s), which needs a driver and a device",
+                             cudart->version ? cudart->version : "of unknown version",
+                             cudart->path ? cudart->path : ""));
+        return;
+    }
+    for (size_t i = 0; i < sizeof(toolkits) / sizeof(*toolkits); i++) {
+        if (strcmp(toolkits[i].backend, a->backend) != 0) continue;
+        const char *dir = khub__pool_textf(pool, "%s%s", root, toolkits[i].dir);
+        if (dir && khub__file_kind(dir) == KHUB__FILE_DIRECTORY)
+            add(a, pool,
+                khub__pool_textf(pool, "toolkit files found in %s, which prove nothing", toolkits[i].dir));
+    }
+}
+
+static int may_use(const char *path)
+{
+    return access(path, R_OK | W_OK) == 0;
+}
+
+/* AMD's devices are behind /dev/kfd, which only a group may open on most systems. */
+static void hint_kfd(khub_accelerator_info *a, const char *root, khub__pool *pool)
+{
+    const char *kfd = khub__pool_textf(pool, "%s/dev/kfd", root);
+    if (!kfd) return;
+    if (khub__file_kind(kfd) == KHUB__FILE_NONE) {
+        add(a, pool, "/dev/kfd isn't there: the amdgpu kernel driver isn't loaded");
+    } else if (!may_use(kfd)) {
+        a->presence = KHUB_BROKEN;
+        add(a, pool, "/dev/kfd isn't permitted to this user: join its group, usually \"render\"");
+    }
+}
+
+/* The first render node of this machine; NULL: none, which is no error for a pool that failed. */
+static const char *render_node(const char *root, khub__pool *pool)
+{
+    const char *dir = khub__pool_textf(pool, "%s/dev/dri", root), *node = NULL;
+    char **names;
+    size_t count;
+    if (!dir || khub__dir_list(&names, &count, dir, NULL) != KHUB_OK) return NULL;
+    for (size_t i = 0; i < count && !node; i++)
+        if (!strncmp(names[i], "renderD", 7)) node = khub__pool_textf(pool, "%s/%s", dir, names[i]);
+    khub__free(names);
+    return node;
+}
+
+/* Level Zero has one error for every cause; what is in /dev and in reach of the loader tells them apart. */
+static void hint_level_zero(khub_accelerator_info *a, const char *root, khub__pool *pool)
+{
+    const char *node = render_node(root, pool);
+    if (!node) {
+        a->presence = KHUB_ABSENT;
+        add(a, pool, "no device: /dev/dri has no render node");
+    } else if (!may_use(node)) {
+        add(a, pool,
+            khub__pool_textf(pool, "%s isn't permitted to this user: join its group, usually \"render\"",
+                             node));
+    } else {
+        add(a, pool,
+            khub__pool_textf(pool,
+                             "%s is there and permitted: Intel's driver (libze_intel_gpu.so.1) is missing, "
+                             "or older than the loader, or the GPU isn't Intel's",
+                             node));
+    }
+}
+
+void khub__hint(khub_accelerator_info *a, int no_device, const khub_library_info *cudart, const char *root,
+                khub__pool *pool)
+{
+    const char *override = getenv("HSA_OVERRIDE_GFX_VERSION");
+    if (a->presence == KHUB_FOUND) {
+        if (!strcmp(a->backend, "rocm") && override)
+            add(a, pool,
+                khub__pool_textf(pool, "HSA_OVERRIDE_GFX_VERSION is %s: archs are what it makes of them",
+                                 override));
+        if (!a->version) add(a, pool, "the version that builds are named after isn't known");
+        return;
+    }
+    if (no_device && !strcmp(a->backend, "rocm")) hint_kfd(a, root, pool);
+    if (no_device && !strcmp(a->backend, "xpu")) hint_level_zero(a, root, pool);
+    if (no_device) hint_masks(a, pool);
+    hint_files(a, cudart, root, pool);
+}

@@ -1,0 +1,89 @@
+/* The CUDA driver API. Numbers are those of its documentation (cuda.h). */
+#include "platform/probe/probe.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+enum { CUDA_SUCCESS = 0, CUDA_ERROR_STUB_LIBRARY = 34, CUDA_ERROR_NO_DEVICE = 100 };
+enum { ATTRIBUTE_CAPABILITY_MAJOR = 75, ATTRIBUTE_CAPABILITY_MINOR = 76 };
+
+typedef struct driver {
+    int (*init)(unsigned flags);
+    int (*version)(int *version);
+    int (*count)(int *count);
+    int (*get)(int *device, int ordinal);
+    int (*name)(char *name, int bytes, int device);
+    int (*attribute)(int *value, int attribute, int device);
+    int (*memory)(size_t *bytes, int device);
+    int (*words)(int code, const char **words); /* may be NULL */
+} driver;
+
+static int bind(driver *d, void *library, probe_answer *answer)
+{
+    memset(d, 0, sizeof(*d));
+    void *words = dlsym(library, "cuGetErrorString");
+    memcpy(&d->words, &words, sizeof(words));
+    return probe_symbol(&d->init, library, "cuInit", answer) ||
+           probe_symbol(&d->version, library, "cuDriverGetVersion", answer) ||
+           probe_symbol(&d->count, library, "cuDeviceGetCount", answer) ||
+           probe_symbol(&d->get, library, "cuDeviceGet", answer) ||
+           probe_symbol(&d->name, library, "cuDeviceGetName", answer) ||
+           probe_symbol(&d->attribute, library, "cuDeviceGetAttribute", answer) ||
+           probe_symbol(&d->memory, library, "cuDeviceTotalMem_v2", answer);
+}
+
+static void fail(probe_answer *answer, const driver *d, const char *function, int code)
+{
+    const char *words = NULL;
+    if (code == CUDA_ERROR_STUB_LIBRARY) {
+        probe_say(answer, "absent", "is the toolkit's stub, not a driver (%s says %d)", function, code);
+        return;
+    }
+    if (code == CUDA_ERROR_NO_DEVICE) {
+        answer->no_device = 1;
+        probe_say(answer, "absent", "the driver sees no device (%s says %d)", function, code);
+        return;
+    }
+    if (!d->words || d->words(code, &words) != CUDA_SUCCESS || !words) words = "no words for it";
+    probe_say(answer, "broken", "%s says %d: %s", function, code, words);
+}
+
+/* 0, or -1 after saying what failed. */
+static int describe(const driver *d, int ordinal, probe_device *device, probe_answer *answer)
+{
+    int handle = 0, major = 0, minor = 0, rc;
+    size_t bytes = 0;
+    if ((rc = d->get(&handle, ordinal)) != CUDA_SUCCESS) return fail(answer, d, "cuDeviceGet", rc), -1;
+    if ((rc = d->attribute(&major, ATTRIBUTE_CAPABILITY_MAJOR, handle)) != CUDA_SUCCESS ||
+        (rc = d->attribute(&minor, ATTRIBUTE_CAPABILITY_MINOR, handle)) != CUDA_SUCCESS)
+        return fail(answer, d, "cuDeviceGetAttribute", rc), -1;
+    if (d->name(device->name, (int)sizeof(device->name) - 1, handle) != CUDA_SUCCESS) device->name[0] = 0;
+    if (d->memory(&bytes, handle) == CUDA_SUCCESS) device->memory_bytes = bytes;
+    snprintf(device->arch, sizeof(device->arch), "%d.%d", major, minor);
+    return 0;
+}
+
+void probe_cuda(probe_answer *answer, void *library)
+{
+    driver d;
+    int rc, version = 0, count = 0;
+    if (bind(&d, library, answer)) return;
+    probe_doing("cuInit");
+    if ((rc = d.init(0)) != CUDA_SUCCESS) {
+        fail(answer, &d, "cuInit", rc);
+        return;
+    }
+    probe_doing("asking for devices");
+    if ((rc = d.version(&version)) == CUDA_SUCCESS) /* 12080 is 12.8 */
+        snprintf(answer->version, sizeof(answer->version), "%d.%d", version / 1000, version % 1000 / 10);
+    if ((rc = d.count(&count)) != CUDA_SUCCESS || count <= 0) {
+        fail(answer, &d, "cuDeviceGetCount", rc ? rc : CUDA_ERROR_NO_DEVICE);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        probe_device *device = probe_next(answer);
+        if (!device) break;
+        if (describe(&d, i, device, answer)) return;
+    }
+    answer->presence = "found";
+}

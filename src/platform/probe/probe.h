@@ -1,0 +1,41 @@
+/* khub-probe: opens one driver and says what it finds. Nothing here outlives the process. */
+#ifndef PLATFORM_PROBE_PROBE_H
+#define PLATFORM_PROBE_PROBE_H
+
+#include "platform/probe/protocol.h"
+
+#include <khub/export.h>
+
+typedef struct probe_device {
+    char name[256], arch[128]; /* empty: unknown */
+    uint64_t memory_bytes;
+} probe_device;
+
+/* What is found, filled in step by step. */
+typedef struct probe_answer {
+    const char *presence; /* "found", "absent", "broken" */
+    char version[32], reason[512];
+    int no_device; /* 1: the driver works and sees nothing */
+    int device_count;
+    probe_device devices[PROBE_MAX_DEVICES];
+} probe_answer;
+
+/* Says on the pipe what is about to happen, so that a crash or a hang has a name. */
+void probe_doing(const char *step);
+
+/* The presence and its reason. */
+void probe_say(probe_answer *answer, const char *presence, const char *format, ...) KHUB_PRINTF(3, 4);
+
+/* The next device to fill in; NULL when there are too many. */
+probe_device *probe_next(probe_answer *answer);
+
+/* The function `name` of an open library into *function (a pointer to a function pointer); 0, or -1 after
+ * saying that it is missing. */
+int probe_symbol(void *function, void *library, const char *name, probe_answer *answer);
+
+/* One per backend; `library` is open. */
+void probe_cuda(probe_answer *answer, void *library);
+void probe_rocm(probe_answer *answer, void *library);
+void probe_xpu(probe_answer *answer, void *library);
+
+#endif
