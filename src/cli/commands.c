@@ -1,9 +1,11 @@
 /* The table of commands. */
 #include "cli.h"
 
+extern const cli_command cli_platform_command;
 extern const cli_command cli_variants;
 
 const cli_command *const cli_commands[] = {
+    &cli_platform_command,
     &cli_variants,
     NULL,
 };

@@ -60,12 +60,22 @@ static void find_candidates(search *s, const khub__places *places, khub__pool *p
     }
 }
 
+/* "libcuda.so.1 or libcuda.so" */
+static const char *list_names(const kind *k, khub__pool *pool)
+{
+    const char *list = k->names[0];
+    for (size_t i = 1; i < MAX_NAMES && k->names[i] && list; i++)
+        list = khub__pool_textf(pool, "%s or %s", list, k->names[i]);
+    return list;
+}
+
 static void say_not_found(search *s, const khub__places *places, khub__pool *pool)
 {
-    const char *loader = khub__loader_places(&places->loader, pool);
+    const char *names = list_names(s->kind, pool), *loader = khub__loader_places(&places->loader, pool);
     const char *extra = s->kind->dirs[0];
-    s->out->reason = khub__pool_textf(pool, "no %s in %s%s%s", s->kind->names[0], loader ? loader : "",
-                                      extra ? ", " : "", extra ? extra : "");
+    if (names && loader)
+        s->out->reason =
+            khub__pool_textf(pool, "no %s in %s%s%s", names, loader, extra ? ", " : "", extra ? extra : "");
 }
 
 /* Nothing is asked when the answer is known: another system, no library, everything hidden. */
@@ -73,7 +83,7 @@ static void prepare(search *s, const char *os, const khub__places *places, khub_
 {
     s->out->backend = s->kind->backend;
     if (strcmp(os, s->kind->system) != 0) {
-        s->out->reason = khub__pool_textf(pool, "needs %s, this is %s", s->kind->system, os);
+        s->out->reason = khub__pool_textf(pool, "exists on %s only, this is %s", s->kind->system, os);
         return;
     }
     if (!s->kind->names[0]) {

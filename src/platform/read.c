@@ -182,14 +182,28 @@ static int read_accelerator(reader *r, void *to, const json_t *object)
     return rc;
 }
 
+/* Another name isn't wrong, but no build has it, which may not be what the writer meant. */
+static void warn_unusual(const reader *r, const char *key, const char *value, const char *const *usual)
+{
+    for (size_t i = 0; value && usual[i]; i++)
+        if (!strcmp(value, usual[i])) return;
+    if (value)
+        khub__log(KHUB_LOG_WARNING, "platform", r->source.file,
+                  "\"%s\" is \"%s\": no build is named after it", key, value);
+}
+
 static int read_system(reader *r, const json_t *root)
 {
+    static const char *const systems[] = {"linux", "darwin", "windows", NULL};
+    static const char *const machines[] = {"x86_64", "aarch64", NULL};
     const char *arch = NULL;
     int rc = read_text(r, &r->p->os, root, "os");
     if (rc == KHUB_OK) rc = khub__json_string(&arch, root, "arch", &r->source);
     if (rc == KHUB_OK && arch && !*arch) return fail_field(r, "arch", arch, "a name, or null,");
     if (rc == KHUB_OK && arch)
         r->p->arch = khub__pool_text(&r->p->pool, khub__arch_normal(r->p->os ? r->p->os : "", arch));
+    warn_unusual(r, "os", r->p->os, systems);
+    warn_unusual(r, "arch", r->p->arch, machines);
     return rc;
 }
 
