@@ -1,0 +1,66 @@
+/* The inner loop of linear and attention: a tile of `rows` rows and `panels` panels of 16 columns, whose sums
+ * of products stay in registers. One element of a tile is one chain of fused multiply-adds over k in order,
+ * started at 0, so it doesn't depend on the tile it is computed in. */
+#ifndef KHUB_KERNELS_TILE_H
+#define KHUB_KERNELS_TILE_H
+
+#include <stddef.h>
+
+#include "vec.h"
+
+/* How many v16 of sums leave room in the registers for a v16 of weights for each panel and one of x. */
+#if defined(KHUB_ISA_AVX512)
+#define TILE_SUMS 24
+#define TILE_ROWS 12 /* the most rows of a tile: two panels go with them */
+#else
+#define TILE_SUMS 6
+#define TILE_ROWS 6
+#endif
+#define TILE_PANELS 4 /* the most panels of a tile */
+
+/* Loops over registers have to be unrolled early for the array to become registers. */
+#if defined(__clang__)
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED _Pragma("GCC unroll 24") /* TILE_SUMS at most */
+#endif
+
+/* The operands of a tile. Distances are in floats, those of `ahead` in bytes. */
+typedef struct tile_call {
+    const float *x; /* (rows, count) */
+    const float *w; /* (panels, count, 16), w_panel from panel to panel */
+    float *sum;     /* (panels, rows, 16), sum_panel from panel to panel */
+    ptrdiff_t w_panel, sum_panel;
+    int64_t count;     /* length of the chains; 0: they are 0 */
+    int add;           /* 0: the chains replace `sum`; 1: they are added to it */
+    const char *ahead; /* of each panel, what is read next: each step fetches `ahead_step` more of it */
+    ptrdiff_t ahead_panel, ahead_step;
+} tile_call;
+
+/* All but `c` are constants: the shape of the tile, how x lies, whether to look ahead. */
+VEC void tile_compute(const tile_call *c, const int rows, const int panels, const ptrdiff_t x_row,
+                      const ptrdiff_t x_step, const int fetch)
+{
+    v16 sum[TILE_SUMS], weight[TILE_PANELS];
+    const float *x = c->x, *w = c->w;
+    const char *ahead = c->ahead;
+    UNROLLED for (int i = 0; i < rows * panels; i++) sum[i] = v_set(0);
+    for (int64_t k = 0; k < c->count; k++) {
+        UNROLLED for (int p = 0; p < panels; p++) weight[p] = v_load(w + p * c->w_panel);
+        if (fetch) {
+            UNROLLED for (int p = 0; p < panels; p++) __builtin_prefetch(ahead + p * c->ahead_panel);
+            ahead += c->ahead_step;
+        }
+        UNROLLED for (int i = 0; i < rows * panels; i++) sum[i] =
+            v_fma(v_set(x[i / panels * x_row]), weight[i % panels], sum[i]);
+        x += x_step;
+        w += 16;
+    }
+    UNROLLED for (int i = 0; i < rows * panels; i++)
+    {
+        float *at = c->sum + i % panels * c->sum_panel + 16 * (i / panels);
+        v_store(at, c->add ? v_add(v_load(at), sum[i]) : sum[i]);
+    }
+}
+
+#endif

@@ -1,0 +1,170 @@
+/* khub/linear: x weightᵀ + bias, with an activation or without, on the weight as it is stored or packed once.
+ */
+#include "linear.h"
+
+#include "ffi.h"
+#include "vec.h"
+
+#include <string.h>
+
+ISA_PATHS(linear_path, linear);
+
+enum { OUT, X, WEIGHT, BIAS };
+
+static int64_t panels_of(int64_t n)
+{
+    return n / LINEAR_PANEL + (n % LINEAR_PANEL != 0);
+}
+
+static linear_call call_of(const khub__call *c, linear_activation activation)
+{
+    const DLTensor *out = c->arg[OUT].tensor, *x = c->arg[X].tensor, *weight = c->arg[WEIGHT].tensor;
+    return (linear_call){.out = khub__data(out),
+                         .x = khub__data(x),
+                         .weight = khub__data(weight),
+                         .bias = khub__data(c->arg[BIAS].tensor),
+                         .out_step = khub__step(out, 0),
+                         .x_step = khub__step(x, 0),
+                         .weight_step = khub__step(weight, 0),
+                         .m = c->extent['m'],
+                         .n = c->extent['n'],
+                         .k = c->extent['k'],
+                         .activation = activation};
+}
+
+static int run_plain(const khub__call *c, linear_activation activation)
+{
+    linear_call call = call_of(c, activation);
+    linear_paths[c->isa]->plain[c->type](&call);
+    return 0;
+}
+
+/* A packed weight is ⌈n/16⌉ panels, one after the other without gaps. */
+static int check_packed(const khub__call *c, int param)
+{
+    const DLTensor *t = c->arg[param].tensor;
+    const char *name = c->signature->params[param].name;
+    int64_t panels = panels_of(c->extent['n']), step = LINEAR_PANEL * t->dtype.bits / 8;
+    if (c->extent['p'] != panels || c->extent['w'] != LINEAR_PANEL)
+        return khub__raise(c, "ValueError",
+                           "%s has shape (%lld, %lld, %lld), (%lld, %lld, 16) is expected for %lld outputs",
+                           name, (long long)t->shape[0], (long long)t->shape[1], (long long)t->shape[2],
+                           (long long)panels, (long long)t->shape[1], (long long)c->extent['n']);
+    int gap = t->shape[1] > 1 && khub__step(t, 1) != step;
+    gap |= t->shape[0] > 1 && t->shape[1] > 0 && khub__step(t, 0) != t->shape[1] * step;
+    return gap ? khub__raise(c, "ValueError", "%s has gaps between its rows or panels", name) : 0;
+}
+
+static int run_packed(const khub__call *c, linear_activation activation)
+{
+    if (check_packed(c, WEIGHT)) return -1;
+    linear_call call = call_of(c, activation);
+    linear_paths[c->isa]->packed[c->type](&call);
+    return 0;
+}
+
+/* The two functions of an activation: NAME on the weight (n, k), PACKED on what linear_pack makes of it. */
+#define LINEAR(NAME, PACKED, ACTIVATION, FORMULA)                                                            \
+    LINEAR_FUNCTION(NAME, "nk", run_plain, ACTIVATION, FORMULA)                                              \
+    LINEAR_FUNCTION(PACKED, "pkw", run_packed, ACTIVATION, FORMULA ", weight as linear_pack makes it")
+#define LINEAR_FUNCTION(NAME, WEIGHT_SHAPE, RUN, ACTIVATION, FORMULA)                                        \
+    static const khub__signature NAME##_signature = {                                                        \
+        .name = #NAME,                                                                                       \
+        .doc = "out = " FORMULA,                                                                             \
+        .not_empty = "",                                                                                     \
+        .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
+        .count = 4,                                                                                          \
+        .params = {{"out", KHUB__OUT, "mn"},                                                                 \
+                   {"x", KHUB__TENSOR, "mk"},                                                                \
+                   {"weight", KHUB__TENSOR, WEIGHT_SHAPE},                                                   \
+                   {"bias", KHUB__TENSOR, "n", .optional = 1}}};                                             \
+    static int NAME##_run(const khub__call *c)                                                               \
+    {                                                                                                        \
+        return RUN(c, ACTIVATION);                                                                           \
+    }                                                                                                        \
+    KHUB__EXPORT(NAME)
+
+LINEAR(linear, linear_packed, LINEAR_NONE, "x weightᵀ + bias")
+LINEAR(linear_gelu, linear_packed_gelu, LINEAR_GELU, "gelu(x weightᵀ + bias)")
+LINEAR(linear_gelu_tanh, linear_packed_gelu_tanh, LINEAR_GELU_TANH, "gelu_tanh(x weightᵀ + bias)")
+LINEAR(linear_silu, linear_packed_silu, LINEAR_SILU, "silu(x weightᵀ + bias)")
+LINEAR(linear_relu, linear_packed_relu, LINEAR_RELU, "relu(x weightᵀ + bias)")
+
+static const khub__signature linear_pack_signature = {
+    .name = "linear_pack",
+    .doc = "Packs weight (n, k) into prepared (ceil(n/16), k, 16): prepared[p, k, j] = weight[16 p + j, k], "
+           "0 past "
+           "the last.\nWithout memory, prepared gets its shape and dtype and nothing else happens.",
+    .not_empty = "",
+    .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,
+    .count = 2,
+    .params = {{"prepared", KHUB__OUT, "pkw"}, {"weight", KHUB__TENSOR, "nk"}}};
+
+/* Columns k0 … k1 of a panel, `rows` rows of the weight and zeros. Few enough columns to stay in the nearest
+ * cache, since they are written row by row. */
+static void pack_columns(char *to, const char *from, int64_t step, int64_t rows, int64_t k0, int64_t k1,
+                         size_t bytes)
+{
+    for (int64_t j = 0; j < LINEAR_PANEL; j++) {
+        char *at = to + (k0 * LINEAR_PANEL + j) * (int64_t)bytes;
+        const char *row = from + j * step;
+        for (int64_t k = k0; k < k1; k++, at += LINEAR_PANEL * bytes) {
+            if (j >= rows)
+                memset(at, 0, bytes);
+            else if (bytes == 4)
+                memcpy(at, row + 4 * k, 4);
+            else
+                memcpy(at, row + 2 * k, 2);
+        }
+    }
+}
+
+static int linear_pack_run(const khub__call *c)
+{
+    const DLTensor *prepared = c->arg[0].tensor, *weight = c->arg[1].tensor;
+    int64_t n = c->extent['n'], k = c->extent['k'], step = khub__step(weight, 0);
+    size_t bytes = ELEMENT_BYTES(c->type);
+    enum { COLUMNS = 64 };
+    if (check_packed(c, 0)) return -1;
+    for (int64_t p = 0; p < panels_of(n); p++) {
+        char *to = khub__data(prepared) + p * k * LINEAR_PANEL * (int64_t)bytes;
+        const char *from = khub__data(weight) + p * LINEAR_PANEL * step;
+        for (int64_t k0 = 0; k0 < k; k0 += COLUMNS)
+            pack_columns(to, from, step, n - p * LINEAR_PANEL, k0, k0 + COLUMNS < k ? k0 + COLUMNS : k,
+                         bytes);
+    }
+    return 0;
+}
+
+/* The call without memory is told apart before the arguments are checked as a whole: then `prepared` is what
+ * is asked for. */
+static int linear_pack_size(DLTensor *prepared, const TVMFFIAny *weight)
+{
+    static const khub__signature signature = {.name = "linear_pack",
+                                              .not_empty = "",
+                                              .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,
+                                              .count = 1,
+                                              .params = {{"weight", KHUB__TENSOR, "nk"}}};
+    khub__call call;
+    if (khub__check(&call, &signature, weight, 1)) return -1;
+    prepared->ndim = 3;
+    prepared->dtype = call.arg[0].tensor->dtype;
+    prepared->shape[0] = panels_of(call.extent['n']);
+    prepared->shape[1] = call.extent['k'];
+    prepared->shape[2] = LINEAR_PANEL;
+    return 0;
+}
+
+KHUB__EXPORT_TEXT(_metadata_linear_pack, khub__metadata, linear_pack)
+KHUB__EXPORT_TEXT(_doc_linear_pack, khub__doc, linear_pack)
+TVM_FFI_DLL_EXPORT int __tvm_ffi_linear_pack(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);
+int __tvm_ffi_linear_pack(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)
+{
+    khub__call call;
+    (void)self, (void)result;
+    if (n == 2 && args[0].type_index == kTVMFFIDLTensorPtr) {
+        DLTensor *prepared = args[0].v_ptr;
+        if (!prepared->data) return linear_pack_size(prepared, args + 1);
+    }
+    return khub__check(&call, &linear_pack_signature, args, n) ? -1 : linear_pack_run(&call);
+}

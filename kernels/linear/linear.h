@@ -1,0 +1,34 @@
+/* Between the front of linear (linear.c) and its loops (linear_blocks.c, once for each path). */
+#ifndef KHUB_KERNELS_LINEAR_H
+#define KHUB_KERNELS_LINEAR_H
+
+#include <stdint.h>
+
+enum { LINEAR_PANEL = 16 }; /* outputs of a packed panel */
+
+typedef enum linear_activation {
+    LINEAR_NONE,
+    LINEAR_GELU,
+    LINEAR_GELU_TANH,
+    LINEAR_SILU,
+    LINEAR_RELU
+} linear_activation;
+
+/* out = activation(x weightᵀ + bias). Steps are bytes from a row to the next; a row's elements lie side by
+ * side. */
+typedef struct linear_call {
+    char *out;
+    const char *x, *weight, *bias; /* (m, n), (m, k), below, (n) or NULL */
+    int64_t out_step, x_step;
+    int64_t weight_step; /* weight (n, k) as PyTorch stores it; packed: not used, weight is (⌈n/16⌉, k, 16) */
+    int64_t m, n, k;
+    linear_activation activation;
+} linear_call;
+
+/* By type: F32, BF16 (vec.h). */
+typedef struct linear_path {
+    void (*plain[2])(const linear_call *);
+    void (*packed[2])(const linear_call *);
+} linear_path;
+
+#endif
