@@ -29,11 +29,11 @@ typedef struct cli_command {
 extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order of `khub --help` */
 
 /* One option of a command. */
-typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_NUMBER } cli_kind;
+typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_OPTIONAL, CLI_NUMBER } cli_kind;
 typedef struct cli_option {
     const char *name; /* "--json" or "-o" */
     cli_kind kind;
-    void *to; /* int, const char *, or long (1 to 2^31-1) */
+    void *to; /* int, const char *, const char * ("" when no "=VALUE" is given), or long (1 to 2^31-1) */
 } cli_option;
 
 /* Takes the options out of argv ("--x VALUE" and "--x=VALUE"; "--" ends them); what remains stays in

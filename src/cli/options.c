@@ -35,7 +35,11 @@ static const cli_option *match(const cli_option *options, size_t count, const ch
 
 static int store(const cli_option *option, const char *value, const char *command)
 {
-    if (option->kind == CLI_TEXT) {
+    if (option->kind == CLI_OPTIONAL && !value[0]) {
+        cli_usage(command, "%s= needs a value after \"=\"", option->name);
+        return -1;
+    }
+    if (option->kind == CLI_TEXT || option->kind == CLI_OPTIONAL) {
         *(const char **)option->to = value;
         return 0;
     }
@@ -69,6 +73,10 @@ static int take(int argc, char **argv, int *i, const cli_option *options, size_t
             return -1;
         }
         return *(int *)option->to = 1;
+    }
+    if (option->kind == CLI_OPTIONAL && !value) {
+        *(const char **)option->to = "";
+        return 1;
     }
     if (!value && *i + 1 < argc) value = argv[++*i];
     if (!value) {
