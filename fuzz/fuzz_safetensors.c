@@ -1,4 +1,5 @@
-/* Safetensors files of any bytes: no crash, and what is accepted lies inside the file, each byte of the data once. */
+/* Safetensors files of any bytes: no crash, and what is accepted lies inside the file, each byte of the data
+ * once. */
 #include "model/safetensors.h"
 
 #include <stdlib.h>
