@@ -63,4 +63,46 @@ VEC void tile_compute(const tile_call *c, const int rows, const int panels, cons
     }
 }
 
+/* NAME(c, rows): a tile of `rows` rows, 1 … TILE_ROWS, as many as leave room for PANELS panels. */
+#define TILE_CASE(R, PANELS, ...)                                                                            \
+    case (R):                                                                                                \
+        if ((R) * (PANELS) <= TILE_SUMS && (R) <= TILE_ROWS) tile_compute(c, R, PANELS, __VA_ARGS__);        \
+        break;
+#define TILE_FUNCTION(NAME, ...)                                                                             \
+    static void NAME(const tile_call *c, int rows)                                                           \
+    {                                                                                                        \
+        switch (rows) {                                                                                      \
+            TILE_CASE(1, __VA_ARGS__)                                                                        \
+            TILE_CASE(2, __VA_ARGS__)                                                                        \
+            TILE_CASE(3, __VA_ARGS__)                                                                        \
+            TILE_CASE(4, __VA_ARGS__)                                                                        \
+            TILE_CASE(5, __VA_ARGS__)                                                                        \
+            TILE_CASE(6, __VA_ARGS__)                                                                        \
+            TILE_CASE(7, __VA_ARGS__)                                                                        \
+            TILE_CASE(8, __VA_ARGS__)                                                                        \
+            TILE_CASE(9, __VA_ARGS__)                                                                        \
+            TILE_CASE(10, __VA_ARGS__)                                                                       \
+            TILE_CASE(11, __VA_ARGS__)                                                                       \
+            TILE_CASE(12, __VA_ARGS__)                                                                       \
+        }                                                                                                    \
+    }
+
+/* Any number of rows, in even parts: 13 are 5, 4 and 4, since a tile of one row would wait for itself. c->x,
+ * c->sum and c->ahead move on. */
+VEC void tile_rows(tile_call *c, void (*tile)(const tile_call *, int), int64_t rows, int panels,
+                   ptrdiff_t x_row)
+{
+    int64_t most = TILE_SUMS / panels < TILE_ROWS ? TILE_SUMS / panels : TILE_ROWS;
+    int64_t parts = (rows + most - 1) / most;
+    if (parts) c->ahead_step /= parts; /* together they fetch what one would */
+    for (; parts > 0; parts--) {
+        int64_t share = (rows + parts - 1) / parts;
+        tile(c, (int)share);
+        c->x += share * x_row;
+        c->sum += share * 16;
+        c->ahead += c->count * c->ahead_step;
+        rows -= share;
+    }
+}
+
 #endif

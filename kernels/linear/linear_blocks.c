@@ -23,31 +23,9 @@ typedef struct block {
     _Alignas(64) float sum[BLOCK_PANELS][BLOCK_ROWS][PANEL];
 } block;
 
-#define TILE_CASE(r, p)                                                                                      \
-    case (r):                                                                                                \
-        if ((r) * (p) <= TILE_SUMS && (r) <= TILE_ROWS) tile_compute(c, r, p, CHAIN, 1, 1);                  \
-        break;
-#define TILES(p)                                                                                             \
-    static void tile_of_##p(const tile_call *c, int rows)                                                    \
-    {                                                                                                        \
-        switch (rows) {                                                                                      \
-            TILE_CASE(1, p)                                                                                  \
-            TILE_CASE(2, p)                                                                                  \
-            TILE_CASE(3, p)                                                                                  \
-            TILE_CASE(4, p)                                                                                  \
-            TILE_CASE(5, p)                                                                                  \
-            TILE_CASE(6, p)                                                                                  \
-            TILE_CASE(7, p)                                                                                  \
-            TILE_CASE(8, p)                                                                                  \
-            TILE_CASE(9, p)                                                                                  \
-            TILE_CASE(10, p)                                                                                 \
-            TILE_CASE(11, p)                                                                                 \
-            TILE_CASE(12, p)                                                                                 \
-        }                                                                                                    \
-    }
-TILES(1)
-TILES(2)
-TILES(4)
+TILE_FUNCTION(tile_1, 1, CHAIN, 1, 1)
+TILE_FUNCTION(tile_2, 2, CHAIN, 1, 1)
+TILE_FUNCTION(tile_4, 4, CHAIN, 1, 1)
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -94,27 +72,6 @@ VEC const char *packed_at(const linear_call *c, int type, int64_t panel, int64_t
     return c->weight + (panel * c->k + k0) * PANEL * ELEMENT_BYTES(type);
 }
 
-/* Rows in even parts of at most TILE_ROWS: 13 are 5, 4 and 4, since a tile of one row would wait for itself.
- */
-static void tiles(tile_call *t, block *b, int64_t first_panel, int panels, int64_t rows)
-{
-    int64_t most = least(TILE_ROWS, TILE_SUMS / panels), parts = (rows + most - 1) / most;
-    t->ahead_step /= parts; /* together they fetch it all */
-    for (int64_t part = 0, at = 0; part < parts; part++) {
-        int64_t share = (rows - at + parts - part - 1) / (parts - part);
-        t->x = b->x[at];
-        t->sum = b->sum[first_panel][at];
-        if (panels == 4)
-            tile_of_4(t, (int)share);
-        else if (panels == 2)
-            tile_of_2(t, (int)share);
-        else
-            tile_of_1(t, (int)share);
-        at += share;
-        t->ahead += t->count * t->ahead_step;
-    }
-}
-
 /* How many panels a tile of these rows has room for, when `left` are left. */
 static int panels_for(int64_t rows, int64_t left)
 {
@@ -142,7 +99,9 @@ VEC void add_chains(block *b, const linear_call *c, int type, int form, int64_t 
 {
     for (int64_t p = 0, width; p < panels; p += width) {
         width = panels_for(rows, panels - p);
-        tile_call t = {.w = b->w[0],
+        tile_call t = {.x = b->x[0],
+                       .w = b->w[0],
+                       .sum = b->sum[p][0],
                        .w_panel = CHAIN * PANEL,
                        .sum_panel = BLOCK_ROWS * PANEL,
                        .count = count,
@@ -163,7 +122,7 @@ VEC void add_chains(block *b, const linear_call *c, int type, int form, int64_t 
             else if (type == BF16)
                 widen_panel(b->w[i], packed_at(c, type, g + p + i, k0), count);
         }
-        tiles(&t, b, p, (int)width, rows);
+        tile_rows(&t, width == 4 ? tile_4 : width == 2 ? tile_2 : tile_1, rows, (int)width, CHAIN);
     }
 }
 

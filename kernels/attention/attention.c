@@ -1,0 +1,68 @@
+/* khub/attention: softmax(scale · q kᵀ) v for each head. */
+#include "attention.h"
+
+#include "ffi.h"
+
+ISA_PATHS(attention_path, attention);
+
+enum { OUT, Q, K, V, LENGTHS, SCALE, CAUSAL };
+
+static const khub__signature attention_signature = {
+    .name = "attention",
+    .doc = "out = softmax(scale · q kᵀ) v for each head; query head i uses key head i / (h / g). Query i "
+           "sees key j if "
+           "j < lengths[b] (None: all s) and, when causal, j <= i + s - t; one that sees no key gives zeros.",
+    .not_empty = "",
+    .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,
+    .count = 7,
+    .params = {{"out", KHUB__OUT, "bthd"},
+               {"q", KHUB__TENSOR, "bthd"},
+               {"k", KHUB__TENSOR, "bsgd"},
+               {"v", KHUB__TENSOR, "bsgd"},
+               {"lengths", KHUB__TENSOR, "b", .optional = 1, .dtype = {kDLInt, 32, 1}},
+               {"scale", KHUB__FLOAT},
+               {"causal", KHUB__BOOL}}};
+
+static int64_t keys_of(const khub__call *c, int64_t batch)
+{
+    int64_t keys = c->extent['s'];
+    const char *lengths = khub__data(c->arg[LENGTHS].tensor);
+    if (!lengths) return keys;
+    int64_t length = ((const int32_t *)(const void *)lengths)[batch];
+    return length < 0 ? 0 : length < keys ? length : keys;
+}
+
+static int attention_run(const khub__call *c)
+{
+    const DLTensor *out = c->arg[OUT].tensor, *q = c->arg[Q].tensor, *k = c->arg[K].tensor,
+                   *v = c->arg[V].tensor;
+    int64_t h = c->extent['h'], g = c->extent['g'], t = c->extent['t'], s = c->extent['s'];
+    if (h == 0) return 0;
+    if (g == 0 || h % g)
+        return khub__raise(c, "ValueError", "q has %lld heads, not a multiple of k's %lld", (long long)h,
+                           (long long)g);
+    attention_call call = {.out_step = khub__step(out, 1),
+                           .out_head = khub__step(out, 2),
+                           .q_step = khub__step(q, 1),
+                           .q_head = khub__step(q, 2),
+                           .k_step = khub__step(k, 1),
+                           .v_step = khub__step(v, 1),
+                           .queries = t,
+                           .heads = h / g,
+                           .dims = c->extent['d'],
+                           .first = s - t + 1,
+                           .causal = c->arg[CAUSAL].flag,
+                           .scale = (float)c->arg[SCALE].f64};
+    for (int64_t b = 0; b < c->extent['b']; b++) {
+        call.keys = keys_of(c, b);
+        for (int64_t i = 0; i < g; i++) {
+            call.out = khub__data(out) + b * khub__step(out, 0) + i * call.heads * call.out_head;
+            call.q = khub__data(q) + b * khub__step(q, 0) + i * call.heads * call.q_head;
+            call.k = khub__data(k) + b * khub__step(k, 0) + i * khub__step(k, 2);
+            call.v = khub__data(v) + b * khub__step(v, 0) + i * khub__step(v, 2);
+            attention_paths[c->isa]->attend[c->type](&call);
+        }
+    }
+    return 0;
+}
+KHUB__EXPORT(attention)
