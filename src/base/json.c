@@ -36,7 +36,8 @@ static int was_memory(const json_error_t *why, const char *text, size_t length)
     return root != NULL;
 }
 
-static int parse(json_t **out, const char *text, size_t length, json_type type, const char *file, khub_error *err)
+static int parse(json_t **out, const char *text, size_t length, json_type type, const char *file,
+                 khub_error *err)
 {
     *out = NULL;
     if (too_deep(text, length))
@@ -48,8 +49,8 @@ static int parse(json_t **out, const char *text, size_t length, json_type type, 
         return khub__fail(err, KHUB_E_FORMAT, "%s:%d: not valid JSON: %s", file, why.line, why.text);
     }
     if (json_typeof(root) != type) {
-        int rc = khub__fail(err, KHUB_E_FORMAT, "%s: is %s, an %s is expected", file, khub__json_type_name(root),
-                            type == JSON_OBJECT ? "object" : "array");
+        int rc = khub__fail(err, KHUB_E_FORMAT, "%s: is %s, an %s is expected", file,
+                            khub__json_type_name(root), type == JSON_OBJECT ? "object" : "array");
         json_decref(root);
         return rc;
     }

@@ -19,12 +19,14 @@ WEAK const char *khub_kernel_variant(const khub_kernel *kernel)
 {
     return kernel ? "" : "";
 }
-WEAK int khub_kernel_function(khub_function *out, const khub_kernel *kernel, const char *name, khub_error *err)
+WEAK int khub_kernel_function(khub_function *out, const khub_kernel *kernel, const char *name,
+                              khub_error *err)
 {
     (void)out, (void)kernel;
     return khub__fail(err, KHUB_E_NOTFOUND, "%s: not found", name);
 }
-WEAK int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const char *layer, khub_error *err)
+WEAK int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const char *layer,
+                           khub_error *err)
 {
     (void)out, (void)kernel;
     return khub__fail(err, KHUB_E_NOTFOUND, "%s: not found", layer);
