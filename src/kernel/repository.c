@@ -47,7 +47,7 @@ int khub__repository_find(char **path, const char *name, khub_error *err)
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: is a directory; a path starts with \"/\", \"./\" or \"../\": ./%s", name,
                           name);
-    if (!slash || slash == name || strchr(slash + 1, '/'))
+    if (!slash || slash == name || !slash[1] || strchr(slash + 1, '/'))
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: is neither a path (\"./DIR\"), nor a built-in kernel (\"khub/norm\"), "
                           "nor ORG/NAME@REV",
