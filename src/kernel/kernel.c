@@ -1,0 +1,161 @@
+/* What can be asked of a kernel once it is loaded. */
+#include "kernel/kernel.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+
+static void free_infos(khub_kernel *kernel)
+{
+    for (size_t i = 0; kernel->infos && i < kernel->library->function_count; i++) {
+        khub__free((void *)(uintptr_t)kernel->infos[i].schema);
+        khub__free((void *)(uintptr_t)kernel->infos[i].doc);
+    }
+    khub__free(kernel->infos);
+}
+
+void khub_kernel_close(khub_kernel *kernel)
+{
+    if (!kernel) return;
+    free_infos(kernel);
+    khub__layers_free(&kernel->layers);
+    khub__free(kernel->build);
+    khub__free(kernel->variant);
+    khub__free(kernel->name);
+    khub__free(kernel);
+}
+
+const char *khub_kernel_name(const khub_kernel *kernel)
+{
+    return kernel->name;
+}
+
+const char *khub_kernel_variant(const khub_kernel *kernel)
+{
+    return kernel->variant;
+}
+
+const char *khub_kernel_library(const khub_kernel *kernel)
+{
+    return kernel->library->path;
+}
+
+int64_t khub_kernel_version(const khub_kernel *kernel)
+{
+    return kernel->version;
+}
+
+/* "KERNEL: has no WHAT "name"; it has: a, b, c" */
+static int fail_absent(khub_error *err, const khub_kernel *kernel, const char *what, const char *name,
+                       const char *(*at)(const khub_kernel *, size_t))
+{
+    khub__text list = {0};
+    const char *there;
+    for (size_t i = 0; (there = at(kernel, i)) != NULL; i++)
+        khub__text_addf(&list, "%s%s", i ? ", " : "", there);
+    char *text = khub__text_take(&list);
+    int rc = !text   ? khub__fail_memory(err, "listing what a kernel has")
+             : *text ? khub__fail(err, KHUB_E_NOTFOUND, "%s: has no %s \"%s\"; it has: %s", kernel->name,
+                                  what, name, text)
+                     : khub__fail(err, KHUB_E_NOTFOUND, "%s: has no %s at all, so no \"%s\" (%s)",
+                                  kernel->name, what, name, kernel->library->path);
+    khub__free(text);
+    return rc;
+}
+
+static const char *function_at(const khub_kernel *kernel, size_t i)
+{
+    return i < kernel->library->function_count ? kernel->library->functions[i].name : NULL;
+}
+
+int khub_kernel_function(khub_function *out, const khub_kernel *kernel, const char *name, khub_error *err)
+{
+    *out = (khub_function){0};
+    const khub__library_function *function = khub__library_find(kernel->library, name);
+    if (!function) return fail_absent(err, kernel, "function", name, function_at);
+    out->call = function->call;
+    return KHUB_OK;
+}
+
+/* What a function without arguments that returns text says; the caller's. NULL: it fails, or there is no
+ * memory. */
+static char *text_of(khub_call_fn call, const khub_kernel *kernel, const char *name)
+{
+    if (!call) return NULL;
+    khub_function f = {call, NULL};
+    khub_value value;
+    khub_error err = {0};
+    size_t length;
+    khub__log(KHUB_LOG_DEBUG, "call", kernel->library->path, "what describes %s", name);
+    int rc = khub_function_call(&f, NULL, 0, &value, &err);
+    khub__log(KHUB_LOG_DEBUG, "called", kernel->library->path, "%s",
+              rc == KHUB_OK ? "described" : err.message);
+    const char *text = rc == KHUB_OK ? khub_value_text(&value, &length) : NULL;
+    char *copy = text ? khub__strndup(text, length) : NULL;
+    khub_value_release(&value);
+    return copy;
+}
+
+/* tvm-ffi's metadata is {"type_schema": TEXT, …}, where TEXT is JSON again; what isn't of that form stays
+ * whole. */
+static char *schema_of(char *metadata)
+{
+    json_t *root;
+    if (!metadata || khub__json_parse(&root, metadata, strlen(metadata), "metadata", NULL) != KHUB_OK)
+        return metadata;
+    const char *inner = json_string_value(json_object_get(root, "type_schema"));
+    char *schema = inner ? khub__strdup(inner) : NULL;
+    json_decref(root);
+    if (!schema) return metadata;
+    khub__free(metadata);
+    return schema;
+}
+
+const khub_function_info *khub_kernel_function_info(khub_kernel *kernel, size_t i)
+{
+    const khub__library *library = kernel->library;
+    if (i >= library->function_count) return NULL;
+    if (kernel->infos) return &kernel->infos[i];
+    khub_function_info *infos = khub__calloc(library->function_count, sizeof(*infos));
+    if (!infos) return NULL;
+    for (size_t j = 0; j < library->function_count; j++) {
+        const khub__library_function *f = &library->functions[j];
+        infos[j] = (khub_function_info){f->name, schema_of(text_of(f->schema, kernel, f->name)),
+                                        text_of(f->doc, kernel, f->name)};
+    }
+    kernel->infos = infos;
+    return &infos[i];
+}
+
+static int read_layers(khub_kernel *kernel, khub_error *err)
+{
+    char *path = khub__path_join(kernel->build, "layers.json");
+    if (!path) return khub__fail_memory(err, "reading layers.json");
+    int rc =
+        khub__file_kind(path) == KHUB__FILE_NONE ? KHUB_OK : khub__layers_read(&kernel->layers, path, err);
+    kernel->layers_read = rc == KHUB_OK;
+    khub__free(path);
+    return rc;
+}
+
+static const char *layer_at(const khub_kernel *kernel, size_t i)
+{
+    return i < kernel->layers.count ? kernel->layers.specs[i]->layer : NULL;
+}
+
+int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const char *layer, khub_error *err)
+{
+    *out = NULL;
+    int rc = kernel->layers_read ? KHUB_OK : read_layers(kernel, err);
+    if (rc != KHUB_OK) return rc;
+    *out = khub__layers_find(&kernel->layers, layer);
+    if (*out) return KHUB_OK;
+    if (!kernel->layers.specs)
+        return khub__fail(err, KHUB_E_NOTFOUND, "%s: has no layers.json, so no layer \"%s\" (%s)",
+                          kernel->name, layer, kernel->build);
+    return fail_absent(err, kernel, "layer", layer, layer_at);
+}

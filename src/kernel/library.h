@@ -1,0 +1,32 @@
+/* One kernel library in this process. Once in, it stays: results, thread-local destructors and atexit
+ * functions may live in it (user reports, F6). */
+#ifndef KERNEL_LIBRARY_H
+#define KERNEL_LIBRARY_H
+
+#include <khub/function.h>
+
+/* A function it exports as __tvm_ffi_NAME, and those that describe it. Texts are the library's own. */
+typedef struct khub__library_function {
+    const char *name;
+    khub_call_fn call;
+    khub_call_fn schema; /* __tvm_ffi__metadata_NAME; NULL: none */
+    khub_call_fn doc;    /* __tvm_ffi__doc_NAME; NULL: none */
+} khub__library_function;
+
+typedef struct khub__library {
+    const char *path;
+    const khub__library_function *functions; /* by name in byte order */
+    size_t function_count;
+} khub__library;
+
+/* Opens the library at `path`, symbolic links as they are: a library finds its siblings by the directory it
+ * was opened in. All its symbols are bound now, and none of them are seen by others. The same path again
+ * gives the same library. Any thread. Everything is looked at before its code runs. KHUB_E_LOAD in plain
+ * words, also when the file was replaced since it was opened; KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_UNSUPPORTED,
+ * KHUB_E_NOMEM. */
+int khub__library_open(const khub__library **out, const char *path, khub_error *err);
+
+/* NULL: there is no such function. */
+const khub__library_function *khub__library_find(const khub__library *library, const char *name);
+
+#endif
