@@ -45,6 +45,10 @@ enum khub__file_kind khub__file_kind(const char *path);
  * pointers with the text behind it; freed with khub_free. */
 int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *err);
 
+/* The same, of the directories alone (links to directories too). Asks only for entries whose kind the listing
+ * itself doesn't tell. */
+int khub__dir_list_dirs(char ***names, size_t *count, const char *path, khub_error *err);
+
 /* Opens a temporary file beside `path`, to be written and then put in place or thrown away. */
 typedef struct khub__draft khub__draft;
 int khub__draft_open(khub__draft **out, const char *path, khub_error *err);

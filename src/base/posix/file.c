@@ -152,7 +152,14 @@ static char **index_names(const khub__text *text, size_t count)
     return names;
 }
 
-int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *err)
+static int is_directory(int dir, const struct dirent *entry)
+{
+    struct stat st;
+    if (entry->d_type != DT_UNKNOWN && entry->d_type != DT_LNK) return entry->d_type == DT_DIR;
+    return fstatat(dir, entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int list(char ***names, size_t *count, const char *path, int directories_only, khub_error *err)
 {
     *names = NULL;
     *count = 0;
@@ -162,6 +169,7 @@ int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *e
     struct dirent *entry;
     while ((entry = readdir(dir)) != NULL) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        if (directories_only && !is_directory(dirfd(dir), entry)) continue;
         khub__text_add_bytes(&text, entry->d_name, strlen(entry->d_name) + 1);
         ++*count;
     }
@@ -171,6 +179,16 @@ int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *e
     if (*names) return KHUB_OK;
     *count = 0;
     return khub__fail_memory(err, "listing a directory");
+}
+
+int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *err)
+{
+    return list(names, count, path, 0, err);
+}
+
+int khub__dir_list_dirs(char ***names, size_t *count, const char *path, khub_error *err)
+{
+    return list(names, count, path, 1, err);
 }
 
 struct khub__draft {
