@@ -66,20 +66,6 @@ void khub__repository_close(khub__repository *repository)
     memset(repository, 0, sizeof(*repository));
 }
 
-/* Keeps the names of directories: a README beside the builds is no build. */
-static int keep_directories(khub__repository *repository)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < repository->count; i++) {
-        char *path = khub__path_join(repository->builds, repository->names[i]);
-        if (!path) return -1;
-        if (khub__file_kind(path) == KHUB__FILE_DIRECTORY) repository->names[kept++] = repository->names[i];
-        khub__free(path);
-    }
-    repository->count = kept;
-    return 0;
-}
-
 int khub__repository_open(khub__repository *out, const char *path, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
@@ -94,9 +80,7 @@ int khub__repository_open(khub__repository *out, const char *path, khub_error *e
         rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: is no kernel repository: it holds no directory build/",
                         path);
     else
-        rc = khub__dir_list(&out->names, &out->count, out->builds, err);
-    if (rc == KHUB_OK && keep_directories(out) != 0)
-        rc = khub__fail_memory(err, "opening a kernel repository");
+        rc = khub__dir_list_dirs(&out->names, &out->count, out->builds, err);
     if (rc != KHUB_OK) khub__repository_close(out);
     return rc;
 }
