@@ -49,6 +49,17 @@ struct extent {
     double shared;      /* bytes that every piece reads again */
 };
 
+/* Whether all arguments have the axis in the same extent, in their units (grouped heads don't). */
+static int parts_agree(int64_t size, const khub__call *call, const khub_slot_axis *axis)
+{
+    for (size_t i = 0; i < axis->part_count; i++) {
+        const khub_tensor *t = tensor_of(call, axis->part[i].arg);
+        int64_t unit = axis->part[i].unit;
+        if (t && t->shape[axis->part[i].dim] != size / unit + (size % unit != 0)) return 0;
+    }
+    return 1;
+}
+
 /* 0 when the axis can't be cut in this call. */
 static int measure(struct extent *e, const khub__call *call, const khub_slot_axis *axis)
 {
@@ -69,7 +80,7 @@ static int measure(struct extent *e, const khub__call *call, const khub_slot_axi
         const khub_tensor *t = tensor_of(call, i);
         if (t && !(cut >> i & 1)) e->shared += (double)khub_tensor_bytes(t);
     }
-    return cut != 0 && e->size > e->unit;
+    return cut != 0 && e->size > e->unit && parts_agree(e->size, call, axis);
 }
 
 /* The axis that can be cut into `wanted` pieces with the least read twice; failing that, the one with most

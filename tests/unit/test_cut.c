@@ -271,6 +271,33 @@ START_TEST(not_cut_when_it_cant_or_shouldnt_be)
 }
 END_TEST
 
+static int counting(void *self, const khub_value *args, int32_t count, khub_value *result)
+{
+    (void)self, (void)args, (void)count, (void)result;
+    atomic_fetch_add(&calls, 1);
+    return 0;
+}
+
+START_TEST(not_cut_when_extents_disagree)
+{
+    struct setup s = set_up(2);
+    khub_error err = {0};
+    khub_slot *slot = fill(s.layers, "a", counting, 2);
+    struct problem p;
+    make(&p, 1, 64, 16); /* one row: columns are all there is to cut */
+    add(&s.list, slot, &p, 1e9);
+    ck_khub_ok(khub__calls_run(&s.list, s.threads, &err), &err);
+    ck_assert_int_gt(atomic_load(&calls), 1);
+    forget();
+    p.b_shape[0] = 16;
+    add(&s.list, slot, &p, 1e9);
+    ck_khub_ok(khub__calls_run(&s.list, s.threads, &err), &err);
+    ck_assert_int_eq(atomic_load(&calls), 1);
+    unmake(&p);
+    tear_down(&s);
+}
+END_TEST
+
 START_TEST(several_calls_in_one_go)
 {
     struct setup s = set_up(3);
@@ -299,4 +326,4 @@ START_TEST(several_calls_in_one_go)
 END_TEST
 
 UNIT("cut", where_cuts_fall, same_bits_however_cut, axis_that_makes_sense,
-     not_cut_when_it_cant_or_shouldnt_be, several_calls_in_one_go)
+     not_cut_when_it_cant_or_shouldnt_be, not_cut_when_extents_disagree, several_calls_in_one_go)
