@@ -1,0 +1,24 @@
+/* A file of texts, one a line. */
+#ifndef LINES_H
+#define LINES_H
+
+#include <stdio.h>
+
+typedef struct cli_lines {
+    FILE *file;
+    const char *name; /* for messages */
+    char *line;
+    size_t capacity;
+    size_t number; /* of the line read last, from 1 */
+} cli_lines;
+
+/* Opens `path`; "-" is the standard input. 0, or -1: said why not. */
+int cli_lines_open(cli_lines *lines, const char *path);
+
+/* The next line: ends with LF or CRLF, neither is part of it; the last one may lack its end. An empty line is
+ * an empty text. *text is borrowed until the next call. 1; 0: there are no more; -1: said why not. */
+int cli_lines_next(cli_lines *lines, const char **text, size_t *length);
+
+void cli_lines_close(cli_lines *lines);
+
+#endif
