@@ -1,0 +1,351 @@
+/* khub embed: sentences in, vectors out. */
+#include "cli.h"
+
+#include <khub/model.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+static const char help[] =
+    "khub embed --model ./all-MiniLM-L6-v2 --kernels \"a first text\" \"and another\"\n"
+    "\n"
+    "Prints the embedding of each text as one line, a JSON array of numbers that read back to the same "
+    "float32.\n"
+    "\n"
+    "  --model DIR        config.json, model.safetensors, a tokenizer; modules.json where the model has one\n"
+    "  --file LINES       each line of the file is a text (- for standard input); instead of TEXT...\n"
+    "  -o FILE.npy        writes one array (texts, width) there instead of printing\n"
+    "  --kernels[=FILE]   the built-in kernels, or those of a mapping (JSON, docs/layers.md), serve the "
+    "layers they fit;\n"
+    "                     without it the standard functions serve\n"
+    "  --no-kernels       the standard functions serve: the default, said aloud\n"
+    "  --require          with --kernels: a layer that no kernel fits is an error\n"
+    "  --report           which kernel serves each slot, or why the standard function stayed: on stderr, or "
+    "on stdout when\n"
+    "                     no embeddings go there (-o, or no text at all)\n"
+    "  --json             the report as one line of JSON\n"
+    "  --threads N        as many threads; left out: as many as the system allows\n";
+
+enum { TEXTS_AT_ONCE = 1024, MAX_MAPPING = 1 << 20 };
+
+struct job {
+    /* the command line */
+    const char *model_dir, *file, *out, *kernels;
+    int no_kernels, require, report, json;
+    long threads;
+    char **texts;
+    size_t text_count;
+    /* the work */
+    khub_model *model;
+    size_t width;
+    float *rows;                /* of the texts at hand; of all texts with -o */
+    size_t rows_capacity, done; /* in texts */
+    khub_embed_info info;       /* of all texts so far */
+};
+
+static int fail(struct job *job, khub_error *err, const char *format, const char *what)
+{
+    (void)job;
+    err->code = KHUB_E_IO;
+    snprintf(err->message, sizeof(err->message), format, what, strerror(errno));
+    return err->code;
+}
+
+static int no_memory(khub_error *err)
+{
+    err->code = KHUB_E_NOMEM;
+    snprintf(err->message, sizeof(err->message), "out of memory");
+    return err->code;
+}
+
+/* The whole mapping file; freed with free. */
+static int read_mapping(char **out, struct job *job, khub_error *err)
+{
+    FILE *f = fopen(job->kernels, "rb");
+    if (!f) return fail(job, err, "%s: can't open it: %s", job->kernels);
+    char *text = malloc(MAX_MAPPING + 1);
+    size_t n = text ? fread(text, 1, MAX_MAPPING, f) : 0;
+    int rc = !text       ? no_memory(err)
+             : ferror(f) ? fail(job, err, "%s: can't read it: %s", job->kernels)
+                         : KHUB_OK;
+    if (rc == KHUB_OK && n == MAX_MAPPING) {
+        errno = EFBIG;
+        rc = fail(job, err, "%s: too long for a mapping: %s", job->kernels);
+    }
+    fclose(f);
+    if (rc == KHUB_OK) {
+        text[n] = 0;
+        *out = text;
+    } else {
+        free(text);
+    }
+    return rc;
+}
+
+static int fill_slots(struct job *job, khub_report **report, khub_error *err)
+{
+    khub_kernelize_options options;
+    char *mapping = NULL;
+    KHUB_INIT(&options);
+    options.require = job->require;
+    if (!job->kernels) {
+        /* for the report alone; that every slot stays standard is what was asked for */
+        khub_set_log(NULL, NULL);
+        options.mapping = "{}";
+    } else if (job->kernels[0]) {
+        int rc = read_mapping(&mapping, job, err);
+        if (rc != KHUB_OK) return rc;
+        options.mapping = mapping;
+    }
+    int rc = khub_kernelize(khub_model_layers(job->model), &options, report, err);
+    free(mapping);
+    return rc;
+}
+
+static const char *reason_of(const struct job *job, const khub_slot_report *line)
+{
+    return job->kernels || !line->reason ? line->reason : "kernels weren't asked for (--kernels)";
+}
+
+static void print_table(const struct job *job, const khub_report *report, FILE *to)
+{
+    const khub_slot_report *line;
+    int path = 4, layer = 5;
+    for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
+        if ((int)strlen(line->path) > path) path = (int)strlen(line->path);
+        if ((int)strlen(line->layer) > layer) layer = (int)strlen(line->layer);
+    }
+    fprintf(to, "%-*s  %-*s  kernel\n", path, "slot", layer, "layer");
+    for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
+        fprintf(to, "%-*s  %-*s  ", path, line->path, layer, line->layer);
+        if (line->kernel)
+            fprintf(to, "%s:%s (%s)%s\n", line->kernel, line->function, line->variant,
+                    line->deterministic ? ", deterministic" : "");
+        else
+            fprintf(to, "standard: %s\n", reason_of(job, line));
+    }
+    fprintf(to, "kernels serve %zu of %zu slots\n", khub_report_filled(report), khub_report_count(report));
+}
+
+static void print_field(FILE *to, const char *name, const char *value)
+{
+    fprintf(to, ",\"%s\":", name);
+    if (value)
+        cli_json_string(to, value, strlen(value));
+    else
+        fputs("null", to);
+}
+
+static void print_json(const struct job *job, const khub_report *report, FILE *to)
+{
+    const khub_slot_report *line;
+    fprintf(to, "{\"filled\":%zu,\"count\":%zu,\"slots\":[", khub_report_filled(report),
+            khub_report_count(report));
+    for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
+        fprintf(to, "%s{\"index\":%zu", i ? "," : "", i);
+        print_field(to, "path", line->path);
+        print_field(to, "layer", line->layer);
+        print_field(to, "kernel", line->kernel);
+        print_field(to, "variant", line->variant);
+        print_field(to, "function", line->function);
+        print_field(to, "reason", reason_of(job, line));
+        fprintf(to, ",\"deterministic\":%s}", line->deterministic ? "true" : "false");
+    }
+    fputs("]}\n", to);
+}
+
+static int has_texts(const struct job *job)
+{
+    return job->file || job->text_count > 0;
+}
+
+static int use_kernels(struct job *job, khub_error *err)
+{
+    if (!job->kernels && !job->report) return KHUB_OK;
+    khub_report *report = NULL;
+    int rc = fill_slots(job, &report, err);
+    if (rc == KHUB_OK && job->report)
+        (job->json ? print_json : print_table)(job, report, job->out || !has_texts(job) ? stdout : stderr);
+    else if (rc == KHUB_OK && khub_report_filled(report) < khub_report_count(report))
+        cli_note("kernels serve %zu of %zu slots; --report says why the others keep their standard function",
+                 khub_report_filled(report), khub_report_count(report));
+    khub_report_free(report);
+    return rc;
+}
+
+static void print_rows(const float *rows, size_t count, size_t width)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < width; k++) {
+            putchar(k ? ',' : '[');
+            float value = rows[i * width + k];
+            if (isfinite(value))
+                printf("%.9g", (double)value); /* nine digits tell all float32 apart */
+            else
+                fputs("null", stdout); /* JSON has no other word for it */
+        }
+        puts("]");
+    }
+}
+
+/* Room for `count` more rows behind those that are kept. */
+static int make_room(struct job *job, size_t count, khub_error *err)
+{
+    size_t need = (job->out ? job->done : 0) + count;
+    if (need <= job->rows_capacity) return KHUB_OK;
+    size_t wanted = job->rows_capacity * 2 > need ? job->rows_capacity * 2 : need;
+    if (wanted > SIZE_MAX / sizeof(float) / job->width) return no_memory(err);
+    float *grown = realloc(job->rows, wanted * job->width * sizeof(float));
+    if (!grown) return no_memory(err);
+    job->rows = grown;
+    job->rows_capacity = wanted;
+    return KHUB_OK;
+}
+
+static void add_info(khub_embed_info *sum, const khub_embed_info *part, size_t before)
+{
+    if (!sum->truncated) sum->first_truncated = before + part->first_truncated;
+    if (!sum->invalid_utf8) sum->first_invalid = before + part->first_invalid;
+    sum->tokens += part->tokens;
+    sum->truncated += part->truncated;
+    sum->invalid_utf8 += part->invalid_utf8;
+}
+
+static int embed(struct job *job, const char *const *texts, const size_t *lengths, size_t count,
+                 khub_error *err)
+{
+    khub_embed_info info;
+    int rc = make_room(job, count, err);
+    if (rc != KHUB_OK) return rc;
+    float *rows = job->rows + (job->out ? job->done * job->width : 0);
+    rc = khub_model_embed(job->model, texts, lengths, count, rows, &info, err);
+    if (rc != KHUB_OK) return rc;
+    add_info(&job->info, &info, job->done);
+    job->done += count;
+    if (!job->out) print_rows(rows, count, job->width);
+    return KHUB_OK;
+}
+
+/* Lines of a file, some at a time. */
+struct lines {
+    char *text[TEXTS_AT_ONCE];
+    size_t capacity[TEXTS_AT_ONCE], length[TEXTS_AT_ONCE];
+};
+
+/* The next line without its end; 0: there is none. */
+static int next_line(struct lines *lines, size_t i, FILE *f)
+{
+    ssize_t n = getline(&lines->text[i], &lines->capacity[i], f);
+    if (n < 0) return 0;
+    if (n > 0 && lines->text[i][n - 1] == '\n') n--;
+    if (n > 0 && lines->text[i][n - 1] == '\r') n--;
+    lines->length[i] = (size_t)n;
+    return 1;
+}
+
+static int embed_lines(struct job *job, struct lines *lines, FILE *f, khub_error *err)
+{
+    for (;;) {
+        size_t n = 0;
+        errno = 0;
+        while (n < TEXTS_AT_ONCE && next_line(lines, n, f))
+            n++;
+        if (ferror(f)) return fail(job, err, "%s: can't read it: %s", job->file);
+        if (n < TEXTS_AT_ONCE && errno == ENOMEM) return no_memory(err);
+        if (n == 0) return KHUB_OK;
+        int rc = embed(job, (const char *const *)lines->text, lines->length, n, err);
+        if (rc != KHUB_OK || ferror(stdout)) return rc; /* main says what is wrong with stdout */
+    }
+}
+
+static int embed_file(struct job *job, khub_error *err)
+{
+    FILE *f = strcmp(job->file, "-") ? fopen(job->file, "rb") : stdin;
+    if (!f) return fail(job, err, "%s: can't open it: %s", job->file);
+    struct lines *lines = calloc(1, sizeof(*lines));
+    int rc = lines ? embed_lines(job, lines, f, err) : no_memory(err);
+    for (size_t i = 0; lines && i < TEXTS_AT_ONCE; i++)
+        free(lines->text[i]);
+    free(lines);
+    if (f != stdin) fclose(f);
+    return rc;
+}
+
+static int write_rows(struct job *job, khub_error *err)
+{
+    const int64_t shape[2] = {(int64_t)job->done, (int64_t)job->width};
+    khub_tensor all = khub_tensor_f32(job->rows, 2, shape);
+    return khub_npy_write(job->out, &all, err);
+}
+
+static void say(const struct job *job)
+{
+    const char *unit = job->file ? "line" : "text";
+    const khub_embed_info *info = &job->info;
+    if (info->truncated)
+        cli_note("%zu of %zu texts are longer than the %zu tokens that the model takes and were cut (the "
+                 "first: %s %zu)",
+                 info->truncated, job->done, khub_model_max_tokens(job->model), unit,
+                 info->first_truncated + 1);
+    if (info->invalid_utf8)
+        cli_note("%zu of %zu texts aren't UTF-8; what is broken was read as U+FFFD (the first: %s %zu)",
+                 info->invalid_utf8, job->done, unit, info->first_invalid + 1);
+}
+
+static int work(struct job *job, khub_error *err)
+{
+    khub_model_options options;
+    KHUB_INIT(&options);
+    options.threads = (unsigned)job->threads;
+    int rc = khub_model_open(&job->model, job->model_dir, &options, err);
+    if (rc == KHUB_OK) rc = use_kernels(job, err);
+    if (rc != KHUB_OK || !has_texts(job)) return rc;
+    job->width = khub_model_width(job->model);
+    rc = job->file ? embed_file(job, err)
+                   : embed(job, (const char *const *)job->texts, NULL, job->text_count, err);
+    if (rc == KHUB_OK && job->out) rc = write_rows(job, err);
+    if (rc == KHUB_OK) say(job);
+    return rc;
+}
+
+static int check_usage(const struct job *job)
+{
+    if (!job->model_dir) return cli_usage("embed", "--model DIR is missing");
+    if (job->file && job->text_count)
+        return cli_usage("embed", "texts come from --file or from the command line, not both");
+    if (!has_texts(job) && !job->report) return cli_usage("embed", "there is no text, and no --file");
+    if (!has_texts(job) && job->out) return cli_usage("embed", "-o without a text");
+    if (job->kernels && job->no_kernels) return cli_usage("embed", "--kernels and --no-kernels at once");
+    if (job->require && !job->kernels) return cli_usage("embed", "--require without --kernels");
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    struct job job = {0};
+    const cli_option options[] = {
+        {"--model", CLI_TEXT, &job.model_dir},
+        {"--file", CLI_TEXT, &job.file},
+        {"--kernels", CLI_OPTIONAL, &job.kernels},
+        {"--no-kernels", CLI_FLAG, &job.no_kernels},
+        {"--require", CLI_FLAG, &job.require},
+        {"--report", CLI_FLAG, &job.report},
+        {"--json", CLI_FLAG, &job.json},
+        {"--threads", CLI_NUMBER, &job.threads},
+        {"-o", CLI_TEXT, &job.out},
+    };
+    khub_error err = {0};
+    int count = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
+    if (count < 0) return EXIT_USAGE;
+    job.texts = argv + 1;
+    job.text_count = (size_t)count;
+    int status = check_usage(&job);
+    if (status) return status;
+    status = work(&job, &err) == KHUB_OK ? EXIT_DONE : cli_fail(&err);
+    khub_model_close(job.model);
+    free(job.rows);
+    return status;
+}
+
+const cli_command cli_embed = {"embed", "sentences in, vectors out", help, run, 1};

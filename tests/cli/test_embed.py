@@ -1,0 +1,404 @@
+"""khub embed from outside: what it prints, what it refuses, and how."""
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
+from reference import Reference  # noqa: E402
+from tiny_model import CONFIG, MODULES, POOLING, ids_of, make_tensors, safetensors, write_model  # noqa: E402
+
+KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
+TEXTS = ["hello world", "", "a cat sat on the mat .", "the cat", "dog"]
+
+
+def khub(*args, **options):
+    options = {"capture_output": True, "timeout": 120, **options}
+    return subprocess.run([KHUB, "embed", *map(str, args)], **options)
+
+
+def vectors(*args, **options):
+    done = khub(*args, **options)
+    assert done.returncode == 0, done.stderr.decode()
+    return np.array([json.loads(line) for line in done.stdout.splitlines()], np.float32)
+
+
+def refused(done, status, *words):
+    text = done.stderr.decode()
+    assert done.returncode == status, (done.returncode, text)
+    assert done.stdout == b""
+    for word in words:
+        assert str(word) in text, text
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return write_model(tmp_path_factory.mktemp("models") / "good")
+
+
+# --- right
+
+
+GOOD = {
+    "plain": {},
+    "names with a prefix": {"prefix": "bert."},
+    "float16": {"dtype": "F16"},
+    "bfloat16": {"dtype": "BF16"},
+    "data that isn't aligned": {"padding": 3},
+    "first token": {"pooling": {"word_embedding_dimension": 8, "pooling_mode_cls_token": True}},
+    "not normalized": {"modules": MODULES[:2]},
+    "encoder alone": {"modules": None},
+    "one head": {"config": {"num_attention_heads": 1}},
+    **{act: {"config": {"hidden_act": act}} for act in ("gelu_new", "gelu_pytorch_tanh", "relu", "silu")},
+    "another epsilon": {"config": {"layer_norm_eps": 0.1}},
+}
+
+
+@pytest.mark.parametrize("kernels", ["--kernels", "--no-kernels"])
+@pytest.mark.parametrize("name", GOOD)
+def test_same_as_reference(tmp_path, name, kernels):
+    made = write_model(tmp_path / "model", **GOOD[name])
+    expected = Reference(made).embed([ids_of(text) for text in TEXTS])
+    # float32 through two layers of 8: some roundings of values up to about 10
+    np.testing.assert_allclose(vectors("--model", made, kernels, *TEXTS), expected, rtol=0, atol=3e-6)
+
+
+def test_printed_numbers_read_back_to_the_same_bits(tmp_path, model):
+    out = tmp_path / "out.npy"
+    printed = vectors("--model", model, *TEXTS)
+    done = khub("--model", model, "-o", out, *TEXTS)
+    assert (done.returncode, done.stdout) == (0, b"")
+    array = np.load(out)
+    assert array.dtype == np.float32
+    assert array.tobytes() == printed.tobytes()
+
+
+def test_lines_of_a_file(tmp_path, model):
+    lines = tmp_path / "lines"
+    lines.write_bytes(b"hello world\n\na cat sat on the mat .\r\nthe cat\ndog")
+    expected = vectors("--model", model, *TEXTS).tobytes()
+    assert vectors("--model", model, "--file", lines).tobytes() == expected
+    assert vectors("--model", model, "--file", "-", input=lines.read_bytes()).tobytes() == expected
+
+
+def test_more_lines_than_fit_at_once(tmp_path, model):
+    pick = random.Random(5)
+    texts = [" ".join(pick.choices(TEXTS, k=pick.randint(0, 3)))[:60] for _ in range(2500)]
+    lines, out = tmp_path / "lines", tmp_path / "out.npy"
+    lines.write_text("".join(text + "\n" for text in texts))
+    done = khub("--model", model, "--file", lines, "-o", out, "--kernels")
+    assert done.returncode == 0, done.stderr
+    array = np.load(out)
+    assert array.shape == (2500, 8)
+    expected = Reference(model).embed([(ids_of(text)[:-1][:15] + [3]) for text in texts])
+    np.testing.assert_allclose(array, expected, rtol=0, atol=3e-6)
+
+
+def test_empty_file(tmp_path, model):
+    (tmp_path / "lines").write_bytes(b"")
+    assert khub("--model", model, "--file", tmp_path / "lines").stdout == b""
+    assert khub("--model", model, "--file", tmp_path / "lines", "-o", tmp_path / "out.npy").returncode == 0
+    assert np.load(tmp_path / "out.npy").shape == (0, 8)
+
+
+@pytest.mark.parametrize("kernels", ["--kernels", "--no-kernels"])
+def test_company_order_and_threads_dont_show(model, kernels):
+    together = vectors("--model", model, kernels, "--threads", 1, *TEXTS)
+    if kernels == "--kernels":
+        alone = [vectors("--model", model, kernels, text)[0] for text in TEXTS]
+        assert np.array(alone).tobytes() == together.tobytes()
+        backwards = vectors("--model", model, kernels, *reversed(TEXTS))
+        assert backwards[::-1].tobytes() == together.tobytes()
+    for threads in (2, 3, 7):
+        assert vectors("--model", model, kernels, "--threads", threads, *TEXTS).tobytes() == together.tobytes()
+
+
+def test_kernels_doesnt_take_the_next_text(model):
+    assert vectors("--model", model, "--kernels", "hello").shape == (1, 8)
+
+
+# --- said
+
+
+def test_long_text_is_cut_and_said(model):
+    done = khub("--model", model, "--kernels", "cat", "cat " * 15, "cat " * 14)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0
+    assert rows[1] == rows[2]
+    assert "1 of 3 texts are longer than the 16 tokens" in done.stderr.decode()
+    assert "text 2" in done.stderr.decode()
+    assert khub("-q", "--model", model, "cat " * 15).stderr == b""
+
+
+def test_a_model_may_take_fewer_tokens_than_it_has_positions(model, tmp_path):
+    made = write_model(tmp_path / "model")
+    (made / "sentence_bert_config.json").write_text('{"max_seq_length": 5}')
+    done = khub("--model", made, "--kernels", "cat cat cat cat", "cat cat cat")
+    first, second = done.stdout.splitlines()
+    assert first == second
+    assert "longer than the 5 tokens" in done.stderr.decode()
+
+
+def test_file_that_isnt_utf8(tmp_path, model):
+    (tmp_path / "lines").write_bytes(b"hello\ncat \xff\xfe\nhello\n")
+    done = khub("--model", model, "--file", tmp_path / "lines")
+    assert done.returncode == 0
+    assert "1 of 3 texts aren't UTF-8" in done.stderr.decode()
+    assert "line 2" in done.stderr.decode()
+    assert len(done.stdout.splitlines()) == 3
+
+
+# --- reports
+
+
+def report(model, *args, **options):
+    done = khub("--model", model, "--report", "--json", *args, **options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_report_of_kernels(model):
+    found = report(model, "--kernels")
+    assert found["count"] == found["filled"] == len(found["slots"]) == 1 + 10 * CONFIG["num_hidden_layers"]
+    by_path = {slot["path"]: slot for slot in found["slots"]}
+    slot = by_path["encoder.layer.1.attention.output.LayerNorm"]
+    assert slot["layer"] == "AddLayerNorm"
+    assert slot["kernel"] == "khub/norm"
+    assert slot["function"] == "add_layer_norm"
+    assert slot["variant"].startswith("tvm-ffi")
+    assert slot["reason"] is None
+    assert slot["deterministic"] is True
+
+
+def test_report_without_kernels(model):
+    found = report(model)
+    assert found["filled"] == 0
+    assert all(slot["kernel"] is None and "weren't asked for" in slot["reason"] for slot in found["slots"])
+
+
+def test_report_says_what_switched_kernels_off(model):
+    found = report(model, "--kernels", env={**os.environ, "USE_HUB_KERNELS": "0"})
+    assert found["filled"] == 0
+    assert all("USE_HUB_KERNELS" in slot["reason"] for slot in found["slots"])
+
+
+def test_table_goes_where_no_embeddings_go(tmp_path, model):
+    alone = khub("--model", model, "--report")
+    assert b"kernels serve 0 of 21 slots" in alone.stdout
+    printed = khub("--model", model, "--report", "hello")
+    assert b"slots" not in printed.stdout and b"kernels serve 0 of 21 slots" in printed.stderr
+    written = khub("--model", model, "--report", "-o", tmp_path / "out.npy", "hello")
+    assert b"kernels serve 0 of 21 slots" in written.stdout
+
+
+def test_mapping_from_a_file(tmp_path, model):
+    (tmp_path / "mapping.json").write_text('{"LayerNorm": "khub/norm", "Linear": "", "GeLU": "khub/no-such-kernel"}')
+    args = ("--model", model, f"--kernels={tmp_path / 'mapping.json'}")
+    found = report(model, *args[2:])
+    assert found["filled"] == 1
+    reasons = {slot["layer"]: slot["reason"] for slot in found["slots"]}
+    assert "no-such-kernel" in reasons["GeLU"]
+    assert "standard" in reasons["Linear"]
+    done = khub(*args, "hello")
+    assert done.returncode == 0
+    assert "kernels serve 1 of 21 slots" in done.stderr.decode()
+    refused(khub(*args, "--require", "hello"), 3, "encoder.layer.0.intermediate.dense", "no-such-kernel")
+
+
+# --- refused
+
+
+def change(made, name, **fields):
+    path = made / name
+    value = {**json.loads(path.read_text()), **fields}
+    path.write_text(json.dumps({key: v for key, v in value.items() if v is not None}))
+
+
+def weights(made, **changes):
+    """Other tensors: a shape, or None for none of that name."""
+    tensors = make_tensors(CONFIG)
+    for name, shape in changes.items():
+        name = name.replace("__", ".")
+        tensors.pop(name)
+        if shape:
+            tensors[name] = np.zeros(shape, np.float32)
+    (made / "model.safetensors").write_bytes(safetensors(tensors))
+
+
+def cut_file(made, by):
+    raw = (made / "model.safetensors").read_bytes()
+    (made / "model.safetensors").write_bytes(raw[:by] if by < 0 else raw + bytes(by))
+
+
+def edit_header(made, old, new):
+    raw = (made / "model.safetensors").read_bytes()
+    assert old in raw and len(old) == len(new)
+    (made / "model.safetensors").write_bytes(raw.replace(old, new, 1))
+
+
+def write(made, name, text):
+    (made / name).write_text(text)
+
+
+QUERY = "encoder__layer__0__attention__self__query__weight"
+BAD = {
+    "no config": (lambda m: (m / "config.json").unlink(), "config.json", "No such file"),
+    "config not JSON": (lambda m: write(m, "config.json", "{"), "config.json:1: not valid JSON"),
+    "config an array": (lambda m: write(m, "config.json", "[]"), "config.json: is an array"),
+    "config deep": (lambda m: write(m, "config.json", "[" * 100000), "nested deeper"),
+    "config a directory": (lambda m: ((m / "config.json").unlink(), (m / "config.json").mkdir()), "is a directory"),
+    "architecture": (lambda m: change(m, "config.json", model_type="llama"), "config.json", '"llama"'),
+    "no architecture": (lambda m: change(m, "config.json", model_type=None), '"model_type" is missing'),
+    "positions": (lambda m: change(m, "config.json", position_embedding_type="relative_key"), '"relative_key"'),
+    "activation": (lambda m: change(m, "config.json", hidden_act="mish"), '"mish"'),
+    "field missing": (lambda m: change(m, "config.json", vocab_size=None), '"vocab_size" is missing'),
+    "field a string": (lambda m: change(m, "config.json", hidden_size="8"), '"hidden_size" is a string, an integer'),
+    "field negative": (lambda m: change(m, "config.json", num_hidden_layers=-1), '"num_hidden_layers" is -1'),
+    "field huge": (lambda m: change(m, "config.json", intermediate_size=1 << 40), '"intermediate_size" is 1099511627776'),
+    "heads": (lambda m: change(m, "config.json", num_attention_heads=3), '"hidden_size" 8', '"num_attention_heads" 3'),
+    "more layers": (lambda m: change(m, "config.json", num_hidden_layers=3), "encoder.layer.2.attention.self.query.weight", "missing"),
+    "no weights": (lambda m: (m / "model.safetensors").unlink(), "model.safetensors", "no such file"),
+    "sharded": (
+        lambda m: ((m / "model.safetensors").unlink(), write(m, "model.safetensors.index.json", "{}")),
+        "several files",
+    ),
+    "weights are a pointer": (
+        lambda m: write(m, "model.safetensors", "version https://git-lfs.github.com/spec/v1\n"),
+        "model.safetensors",
+        "not a safetensors file?",
+    ),
+    "tensor missing": (
+        lambda m: weights(m, **{QUERY: None}),
+        'the tensor "encoder.layer.0.attention.self.query.weight" [8,8] is missing',
+    ),
+    "tensor of another shape": (lambda m: weights(m, **{QUERY: (8, 4)}), "query.weight", "[8,4]", "[8,8]"),
+    "float64": (lambda m: (m / "model.safetensors").write_bytes(safetensors(make_tensors(CONFIG), "F64")), "F64"),
+    "unknown dtype": (lambda m: edit_header(m, b'"F32"', b'"X32"'), "unknown dtype", "X32"),
+    "weights cut off": (lambda m: cut_file(m, -4), "model.safetensors", "cut off?"),
+    "weights too long": (lambda m: cut_file(m, 4), "model.safetensors", "the file holds"),
+    "header too long": (lambda m: edit_header(m, (m / "model.safetensors").read_bytes()[:8], b"\xff" * 8), "header"),
+    "offsets": (lambda m: edit_header(m, b'"data_offsets": [0, ', b'"data_offsets": [1, '), "data_offsets [1,"),
+    "no tokenizer": (lambda m: (m / "vocab.txt").unlink(), "tokenizer.json", "vocab.txt"),
+    "modules an object": (lambda m: write(m, "modules.json", "{}"), "modules.json: is an object"),
+    "module after": (
+        lambda m: write(m, "modules.json", json.dumps([*MODULES[:2], {**MODULES[2], "type": "sentence_transformers.models.Dense"}])),
+        "sentence_transformers.models.Dense",
+    ),
+    "path leads out": (
+        lambda m: write(m, "modules.json", json.dumps([MODULES[0], {**MODULES[1], "path": "x/../../y"}, MODULES[2]])),
+        '"x/../../y" leads out',
+    ),
+    "no pooling": (lambda m: (m / "1_Pooling" / "config.json").unlink(), "1_Pooling/config.json"),
+    "pooling by max": (
+        lambda m: write(m, "1_Pooling/config.json", '{"pooling_mode_max_tokens": true}'),
+        '"max_tokens"',
+    ),
+    "two poolings": (
+        lambda m: write(m, "1_Pooling/config.json", '{"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true}'),
+        "mean_tokens",
+        "cls_token",
+    ),
+    "no mode": (lambda m: write(m, "1_Pooling/config.json", "{}"), "pooling_mode"),
+    "width": (
+        lambda m: write(m, "1_Pooling/config.json", json.dumps({**POOLING, "word_embedding_dimension": 9})),
+        "vectors of 9",
+        '"hidden_size" 8',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_model(tmp_path, name):
+    spoil, *words = BAD[name]
+    made = write_model(tmp_path / "model")
+    spoil(made)
+    before = sorted(tmp_path.rglob("*"))
+    refused(khub("--model", made, "-o", tmp_path / "out.npy", "hello"), 1, *words)
+    assert sorted(tmp_path.rglob("*")) == before  # nothing written
+
+
+def test_no_model(tmp_path):
+    refused(khub("--model", tmp_path / "nowhere", "hello"), 1, tmp_path / "nowhere", "no such directory")
+    (tmp_path / "file").write_text("")
+    refused(khub("--model", tmp_path / "file", "hello"), 1, "is a file")
+
+
+def test_no_lines(tmp_path, model):
+    refused(khub("--model", model, "--file", tmp_path / "nowhere"), 1, tmp_path / "nowhere", "No such file")
+    refused(khub("--model", model, "--file", tmp_path), 1, tmp_path, "directory")
+
+
+def test_bad_mapping(tmp_path, model):
+    refused(khub("--model", model, f"--kernels={tmp_path / 'nowhere'}", "hello"), 1, tmp_path / "nowhere")
+    (tmp_path / "mapping").write_text("[")
+    refused(khub("--model", model, f"--kernels={tmp_path / 'mapping'}", "hello"), 1, "not valid JSON")
+
+
+@pytest.mark.parametrize(
+    "args, words",
+    [
+        ([], "--model DIR is missing"),
+        (["--model"], "--model needs a value"),
+        (["--model", "x"], "no text"),
+        (["--model", "x", "--file", "y", "z"], "not both"),
+        (["--model", "x", "--kernels", "--no-kernels", "y"], "at once"),
+        (["--model", "x", "--kernels=", "y"], '--kernels= needs a value after "="'),
+        (["--model", "x", "--require", "y"], "--require without --kernels"),
+        (["--model", "x", "--report", "-o", "z"], "-o without a text"),
+        (["--model", "x", "--threads", "0", "y"], "--threads"),
+        (["--model", "x", "--no-such-option", "y"], "--no-such-option"),
+    ],
+)
+def test_usage(args, words):
+    refused(khub(*args), 2, words)
+
+
+def test_help_starts_with_an_example():
+    assert khub("--help").stdout.startswith(b"khub embed --model ")
+
+
+# --- disks and pipes
+
+
+def test_full_disk(tmp_path, model):
+    with open("/dev/full", "wb") as full:
+        done = khub("--model", model, "hello", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert done.returncode == 1
+    assert b"No space left" in done.stderr
+
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    out = tmp_path / "out.npy"
+    done = khub("--model", model, "-o", out, "hello", preexec_fn=small_files)
+    refused(done, 1, out)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_place_that_isnt_there(tmp_path, model):
+    out = tmp_path / "nowhere" / "out.npy"
+    refused(khub("--model", model, "-o", out, "hello"), 1, out, "No such file")
+
+
+def test_closed_stdout(tmp_path, model):
+    done = khub("--model", model, "hello", stdout=None, stderr=subprocess.PIPE, capture_output=False, preexec_fn=lambda: os.close(1))
+    assert done.returncode == 1
+    assert b"stdout" in done.stderr or b"write" in done.stderr
+
+
+def test_reader_that_goes_away(tmp_path, model):
+    lines = tmp_path / "lines"
+    lines.write_text("hello world\n" * 5000)
+    process = subprocess.Popen([KHUB, "embed", "--model", model, "--file", lines], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    process.stdout.close()
+    assert b"can't write the result" in process.stderr.read()
+    assert process.wait(60) == 1

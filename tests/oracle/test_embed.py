@@ -1,0 +1,104 @@
+"""khub embed on real weights beside a float64 reference whose tokens come from the real tokenizers."""
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+
+sys.path.insert(0, str(Path(__file__).parent))
+from reference import Reference  # noqa: E402
+
+KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
+MODEL = Path(os.environ["KHUB_MODEL"])
+MAX_TOKENS = 256
+
+# (sentences, fewest tokens, most tokens), 1,000 in all. Most are short, for the time the reference takes. Under the sanitizers, which
+# slow everything down by ten and look at memory, not at numbers, 40.
+SIZES = [(800, 2, 32), (148, 33, 64), (50, 65, 254), (1, 255, 255), (1, 256, 256)]
+SANITIZED = [(35, 2, 32), (3, 33, 64), (1, 255, 255), (1, 256, 256)]
+
+# torch in float32 is within 1.7e-7 of the reference; three times that leaves room for another order of summation.
+TOLERANCE = 5e-7
+
+
+def words(tokenizer):
+    """Words that are one token each."""
+    return sorted(w for w in tokenizer.get_vocab() if w.isalpha() and w.isascii() and len(tokenizer.encode(w).ids) == 3)
+
+
+def real_text():
+    """Sentences that people wrote: the licenses that every Debian system has."""
+    text = " ".join(p.read_text(errors="replace") for p in sorted(Path("/usr/share/common-licenses").glob("*GPL*")))
+    return [" ".join(sentence.split()) for sentence in text.split(". ") if sentence.strip()]
+
+
+def make_texts(tokenizer):
+    pick = random.Random(20260101)
+    known, written = words(tokenizer), real_text()
+    pick.shuffle(written)
+    texts = []
+    for count, fewest, most in SANITIZED if os.environ.get("KHUB_SANITIZE") == "1" else SIZES:
+        for _ in range(count):
+            length = pick.randint(fewest, most)
+            text = written.pop() if written and pick.random() < 0.3 and most <= 32 else None
+            if not text or len(tokenizer.encode(text).ids) > 64:
+                text = " ".join(pick.choices(known, k=length - 2))
+            texts.append(text)
+    return texts
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    tokenizer = tokenizers.Tokenizer.from_file(str(MODEL / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    texts = make_texts(tokenizer)
+    ids = [e.ids for e in tokenizer.encode_batch(texts)]
+    lengths = list(map(len, ids))
+    assert min(lengths) == 2 or len(texts) < 1000
+    assert max(lengths) == MAX_TOKENS
+    path = tmp_path_factory.mktemp("corpus") / "lines"
+    path.write_text("".join(text + "\n" for text in texts))
+    return path, Reference(MODEL).embed(ids)
+
+
+def embed(lines, *args):
+    out = lines.parent / "out.npy"
+    done = subprocess.run([KHUB, "embed", "--model", MODEL, "--file", lines, "-o", out, *args], capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+    return np.load(out)
+
+
+@pytest.mark.parametrize("kernels", ["--kernels", "--no-kernels"])
+def test_within_5e_7_of_float64(corpus, kernels):
+    lines, expected = corpus
+    found = embed(lines, kernels)
+    assert found.shape == expected.shape
+    largest = np.abs(found - expected).max()
+    print(f"{kernels}: largest difference {largest:.2e} over {len(found)} sentences")
+    assert largest <= TOLERANCE
+
+
+def test_every_slot_is_served_by_a_kernel():
+    done = subprocess.run([KHUB, "embed", "--model", MODEL, "--kernels", "--require", "--report"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "kernels serve 61 of 61 slots" in done.stdout
+
+
+def test_company_and_threads_dont_show_with_kernels(corpus):
+    lines, _ = corpus
+    texts = lines.read_text().splitlines()[:25]
+    few = lines.parent / "few"
+    few.write_text("\n".join(texts))
+    together = embed(few, "--kernels", "--threads", "1")
+    assert embed(few, "--kernels", "--threads", "2").tobytes() == together.tobytes()
+    assert embed(few, "--kernels", "--threads", "3").tobytes() == together.tobytes()
+    few.write_text("\n".join(reversed(texts)))
+    assert embed(few, "--kernels")[::-1].tobytes() == together.tobytes()
+    for i in (0, 7, 24):
+        few.write_text(texts[i])
+        assert embed(few, "--kernels")[0].tobytes() == together[i].tobytes()
