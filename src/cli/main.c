@@ -62,7 +62,8 @@ int main(int argc, char **argv)
     int status = run(argc, argv);
     errno = 0;
     if (ferror(stdout) || fflush(stdout) != 0) {
-        fprintf(stderr, "khub: can't write the result: %s\n", errno ? strerror(errno) : "stdout is closed, or its disk is full");
+        fprintf(stderr, "khub: can't write the result: %s\n",
+                errno ? strerror(errno) : "stdout is closed, or its disk is full");
         return EXIT_FAILED;
     }
     return status;
