@@ -132,7 +132,9 @@ static int read_answer(search *s, const char *text, khub__pool *pool)
     const char *presence = NULL, *version = NULL, *reason = NULL;
     khub__version parsed;
     json_t *root;
-    if (khub__json_parse(&root, text, strlen(text), "khub-probe", NULL) != KHUB_OK) return -1;
+    int rc = khub__json_parse(&root, text, strlen(text), "khub-probe", NULL);
+    if (rc == KHUB_E_NOMEM) pool->failed = 1;
+    if (rc != KHUB_OK) return -1;
     int bad = khub__json_string(&presence, root, "presence", &source) != KHUB_OK ||
               khub__json_string(&version, root, "version", &source) != KHUB_OK ||
               khub__json_string(&reason, root, "reason", &source) != KHUB_OK ||
@@ -208,6 +210,7 @@ static int ask_round(search *searches, const char *program, uint32_t timeout_ms,
     khub__ask_all(asks, count, program, timeout_ms);
     for (size_t i = 0; i < count; i++) {
         if (!take_end(whose[i], &asks[i], timeout_ms, pool)) whose[i]->next = whose[i]->count;
+        if (asks[i].output.failed) pool->failed = 1;
         khub__text_free(&asks[i].output);
     }
     return 1;

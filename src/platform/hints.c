@@ -94,7 +94,8 @@ static const char *render_node(const char *root, khub__pool *pool)
     const char *dir = khub__pool_textf(pool, "%s/dev/dri", root), *node = NULL;
     char **names;
     size_t count;
-    if (!dir || khub__dir_list(&names, &count, dir, NULL) != KHUB_OK) return NULL;
+    if (!dir) return NULL;
+    if (khub__dir_list(&names, &count, dir, NULL) == KHUB_E_NOMEM) pool->failed = 1;
     for (size_t i = 0; i < count && !node; i++)
         if (!strncmp(names[i], "renderD", 7)) node = khub__pool_textf(pool, "%s/%s", dir, names[i]);
     khub__free(names);

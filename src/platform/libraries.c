@@ -17,21 +17,28 @@ static const char *from_environment(const char *name)
 }
 
 /* The file's text, or an empty one; freed with khub__bytes_free. */
-static khub__bytes text_of(const char *path)
+static khub__bytes text_of(const char *path, khub__pool *pool)
 {
     khub__bytes bytes;
-    khub__file_read(&bytes, path, MAX_TEXT_FILE, NULL);
+    if (khub__file_read(&bytes, path, MAX_TEXT_FILE, NULL) == KHUB_E_NOMEM) pool->failed = 1;
     return bytes;
+}
+
+/* The names in a directory, none when it can't be listed; freed with khub__free. */
+static char **names_in(const char *dir, size_t *count, khub__pool *pool)
+{
+    char **names;
+    if (khub__dir_list(&names, count, dir, NULL) == KHUB_E_NOMEM) pool->failed = 1;
+    return names;
 }
 
 /* VENV/lib/python3.X/site-packages for the highest X. */
 static const char *site_packages(const char *venv, khub__pool *pool)
 {
     const char *lib = khub__pool_textf(pool, "%s/lib", venv), *best = NULL;
-    char **names;
-    size_t count;
+    size_t count = 0;
     int best_minor = -1, minor;
-    if (!lib || khub__dir_list(&names, &count, lib, NULL) != KHUB_OK) return NULL;
+    char **names = lib ? names_in(lib, &count, pool) : NULL;
     for (size_t i = 0; i < count; i++) {
         if (sscanf(names[i], "python3.%5d", &minor) != 1 || minor <= best_minor) continue;
         best = names[i];
@@ -117,7 +124,7 @@ static const char *version_in_file(const char *dir, const char *file, const char
 {
     const char *path = khub__pool_textf(pool, "%s/%s", dir, file);
     if (!path) return NULL;
-    khub__bytes bytes = text_of(path);
+    khub__bytes bytes = text_of(path, pool);
     const char *version = quoted_after(bytes.data, key, pool);
     khub__bytes_free(&bytes);
     return version;
@@ -130,7 +137,7 @@ static const char *version_in_header(const char *dir, khub__pool *pool)
                                         "define TVM_FFI_VERSION_PATCH"};
     const char *path = khub__pool_textf(pool, "%s/include/tvm/ffi/c_api.h", dir);
     if (!path) return NULL;
-    khub__bytes bytes = text_of(path);
+    khub__bytes bytes = text_of(path, pool);
     unsigned parts[3] = {0, 0, 0};
     int found = 0;
     for (int i = 0; i < 3; i++) {
@@ -144,11 +151,10 @@ static const char *version_in_header(const char *dir, khub__pool *pool)
 /* "0.1.15.post2" from SITE/apache_tvm_ffi-0.1.15.post2.dist-info. */
 static const char *version_in_dist_info(const char *site, const char *prefix, khub__pool *pool)
 {
-    char **names;
     size_t count, n = strlen(prefix);
     const char *version = NULL;
     khub__version parsed;
-    if (khub__dir_list(&names, &count, site, NULL) != KHUB_OK) return NULL;
+    char **names = names_in(site, &count, pool);
     for (size_t i = 0; i < count && !version; i++) {
         const char *end = strstr(names[i], ".dist-info");
         if (!end || strncmp(names[i], prefix, n) != 0) continue;
@@ -264,7 +270,7 @@ static const char *torch_version(const char *dir, khub__pool *pool)
     const char *path = version ? NULL : khub__pool_textf(pool, "%s/build-version", dir);
     khub__version parsed;
     if (!path) return version;
-    khub__bytes bytes = text_of(path);
+    khub__bytes bytes = text_of(path, pool);
     if (bytes.length && bytes.length < 60) {
         bytes.data[strcspn(bytes.data, " \r\n")] = 0;
         if (khub__version_parse(&parsed, bytes.data) == 0) version = khub__pool_text(pool, bytes.data);
@@ -279,7 +285,7 @@ static const char *torch_abi(const char *dir, khub__pool *pool)
     static const char flag[] = "_GLIBCXX_USE_CXX11_ABI=";
     const char *path = khub__pool_textf(pool, "%s/share/cmake/Torch/TorchConfig.cmake", dir);
     if (!path) return NULL;
-    khub__bytes bytes = text_of(path);
+    khub__bytes bytes = text_of(path, pool);
     const char *at = bytes.data ? strstr(bytes.data, flag) : NULL;
     char value = at ? at[sizeof(flag) - 1] : 0;
     khub__bytes_free(&bytes);
