@@ -28,14 +28,30 @@ static int behaves(const char *name)
     return strcmp(behaviour(), name) == 0;
 }
 
-/* Leaves the process's id in the file that FAKE_DRIVER_LOG names: drivers belong in a helper process. */
-static void leave_trace(const char *what)
+/* Leaves a process's id in the file that FAKE_DRIVER_LOG names: drivers belong in a helper process. */
+static void trace(const char *what, long pid)
 {
     const char *path = getenv("FAKE_DRIVER_LOG");
     FILE *log = path ? fopen(path, "a") : NULL;
     if (!log) return;
-    fprintf(log, "%s %ld\n", what, (long)getpid());
+    fprintf(log, "%s %ld\n", what, pid);
     fclose(log);
+}
+
+static void leave_trace(const char *what)
+{
+    trace(what, (long)getpid());
+}
+
+/* A helper of the driver's own that outlives it and would hold its pipe open. */
+static void leave_daemon(void)
+{
+    pid_t daemon = fork();
+    if (daemon == 0) {
+        sleep(60);
+        _exit(0);
+    }
+    trace("daemon", (long)daemon);
 }
 
 /* The ways of a driver that does harm; called where it is initialised. */
@@ -55,10 +71,7 @@ static void misbehave(void)
         fprintf(stderr, "driver on stderr\n");
         fflush(stdout);
     }
-    if (behaves("daemon") && fork() == 0) {
-        sleep(30); /* a helper of the driver that outlives the probe and would hold its pipe open */
-        _exit(0);
-    }
+    if (behaves("daemon")) leave_daemon();
     if (behaves("babble"))
         for (int i = 0; i < 100000; i++)
             if (write(3, "nobody asked for this\n", 22) < 0) _exit(1);
