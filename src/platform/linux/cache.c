@@ -31,7 +31,7 @@ static uint32_t word_at(const char *text)
 static int open_table(table *t, const char *cache, size_t length)
 {
     static const char magic[] = "glibc-ld.so.cache1.1";
-    const char *at = memmem(cache, length, magic, sizeof(magic) - 1);
+    const char *at = length ? memmem(cache, length, magic, sizeof(magic) - 1) : NULL;
     if (!at) return 0;
     t->text = at;
     t->length = length - (size_t)(at - cache);
