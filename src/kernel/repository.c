@@ -66,23 +66,25 @@ void khub__repository_close(khub__repository *repository)
     memset(repository, 0, sizeof(*repository));
 }
 
-int khub__repository_open(khub__repository *out, const char *path, khub_error *err)
+static int fail_missing(const char *path, khub_error *err)
 {
-    memset(out, 0, sizeof(*out));
     if (khub__file_kind(path) != KHUB__FILE_DIRECTORY)
         return khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no such directory", path);
-    int rc = KHUB_OK;
+    return khub__fail(err, KHUB_E_NOTFOUND, "%s: is no kernel repository: it holds no directory build/",
+                      path);
+}
+
+int khub__repository_open(khub__repository *out, const char *path, khub_error *err)
+{
+    khub_error why = {0};
+    memset(out, 0, sizeof(*out));
     out->path = khub__strdup(path);
     out->builds = khub__path_join(path, "build");
-    if (!out->path || !out->builds)
-        rc = khub__fail_memory(err, "opening a kernel repository");
-    else if (khub__file_kind(out->builds) != KHUB__FILE_DIRECTORY)
-        rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: is no kernel repository: it holds no directory build/",
-                        path);
-    else
-        rc = khub__dir_list_dirs(&out->names, &out->count, out->builds, err);
-    if (rc != KHUB_OK) khub__repository_close(out);
-    return rc;
+    int rc = out->path && out->builds ? khub__dir_list_dirs(&out->names, &out->count, out->builds, &why)
+                                      : khub__fail_memory(&why, "opening a kernel repository");
+    if (rc == KHUB_OK) return KHUB_OK;
+    khub__repository_close(out);
+    return rc == KHUB_E_NOTFOUND ? fail_missing(path, err) : khub__fail(err, rc, "%s", why.message);
 }
 
 char *khub__repository_build(const khub__repository *repository, const char *name)

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "platform/pool.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,6 +37,7 @@ static int by_preference(const void *left, const void *right)
 static int consider(khub_choice *choice, candidate *out, const char *text, const khub_platform *platform,
                     khub__look_fn *look, void *user, khub_error *err)
 {
+    if (!text) return khub__fail(err, KHUB_E_INVAL, "choosing a build: a name is NULL");
     out->decision.name = khub__pool_text(&choice->pool, text);
     if (!out->decision.name) return khub__fail_memory(err, "choosing a build");
     khub__verdict verdict = {.kind = KHUB_NOT_UNDERSTOOD,
@@ -115,47 +117,58 @@ typedef struct message {
     size_t length;
 } message;
 
-static int add(message *to, size_t reserve, const char *format, const char *a, const char *b, const char *c)
+/* Adds the piece if `reserve` bytes stay free behind it. */
+static int add(message *to, size_t reserve, const char *format, ...) KHUB_PRINTF(3, 4);
+static int add(message *to, size_t reserve, const char *format, ...)
 {
     size_t room = sizeof(to->text) - to->length;
-    int n = snprintf(to->text + to->length, room, format, a, b, c);
-    if (n >= 0 && (size_t)n + reserve < room) {
-        to->length += (size_t)n;
-        return 1;
-    }
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(to->text + to->length, room, format, args);
+    va_end(args);
+    int fits = n >= 0 && (size_t)n + reserve < room;
+    if (fits) to->length += (size_t)n;
     to->text[to->length] = 0;
-    return 0;
+    return fits;
 }
 
-/* ": NAME: reason; NAME: reason; 3 more" */
+/* ": NAME: reason; NAME: reason; and 3 more" */
 static void add_builds(message *to, const khub_choice *choice)
 {
     enum { TAIL = sizeof("; and 18446744073709551615 more") };
     for (size_t i = 0; i < choice->count; i++) {
         const khub_decision *d = &choice->candidates[i].decision;
-        if (add(to, TAIL, "%s%s: %s", i ? "; " : ": ", d->name, d->reason ? d->reason : "fits")) continue;
-        char left[24];
-        snprintf(left, sizeof(left), "%zu", choice->count - i);
-        add(to, 0, "; and %s%s%s more", left, "", "");
+        if (add(to, TAIL, "%s%s: %s", i ? "; " : ": ", d->name, d->reason)) continue;
+        add(to, 0, "; and %zu more", choice->count - i);
         return;
     }
+}
+
+/* A path so long that it would push the reasons out loses its beginning: its end tells more. */
+static void add_repository(message *to, const char *repository)
+{
+    size_t length = strlen(repository), most = 300;
+    const char *shown = repository + (length > most ? length - most : 0);
+    while (((unsigned char)*shown & 0xC0) == 0x80)
+        shown++; /* not from inside a UTF-8 sequence */
+    add(to, 0, "%s%s: ", length > most ? "..." : "", shown);
 }
 
 int khub_choice_require(const khub_choice *choice, const char *repository, khub_error *err)
 {
     if (khub_choice_chosen(choice)) return KHUB_OK;
     int python = count_of(choice, KHUB_NEEDS_PYTHON) > 0;
-    const char *what = python ? "the builds that fit this machine need Python, there is no library in them"
-                       : choice->count ? "no build fits this machine"
-                                       : "no build fits this machine: there are none";
     message text = {.length = 0};
-    /* a name so long that it would push out the reasons is cut from the left: the end tells more */
-    size_t length = strlen(repository), most = 300;
-    add(&text, 0, "%s%s: %s", length > most ? "..." : "", repository + (length > most ? length - most : 0),
-        what);
+    add_repository(&text, repository);
+    add(&text, 0, "%s",
+        python ? "the builds that fit this machine need Python, there is no library in them"
+               : "no build fits this machine");
+    if (!choice->count) add(&text, 0, ": there are none");
     if (count_of(choice, KHUB_NOT_UNDERSTOOD))
-        add(&text, 0, "; it has builds that this khub (%s%s%s) can't read: a newer khub may, upgrade it",
-            khub_version(), "", "");
+        add(&text, 0, "; it has builds that this khub (%s) can't read: a newer khub may, upgrade it",
+            khub_version());
     add_builds(&text, choice);
+    for (char *c = text.text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F) *c = '?'; /* names of directories are anyone's */
     return khub__fail(err, python ? KHUB_E_NEEDS_PYTHON : KHUB_E_NOBUILD, "%s", text.text);
 }

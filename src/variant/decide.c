@@ -49,14 +49,17 @@ static int os_is_equal(khub__verdict *out, const khub__variant_name *name, const
     return 0;
 }
 
-/* Ends a sentence that began with what a build needs. */
-static void add_has(khub__verdict *out, khub__version has)
+/* Ends a sentence that began with what a build needs. Of a machine that has a libtorch the version stays
+ * unknown as long as khub can't call it. */
+static void add_has(khub__verdict *out, khub__version has, const khub_library_info *library)
 {
     char text[KHUB__VERSION_TEXT];
-    if (has.major < 0)
-        khub__verdict_add(out, ", the machine has none in reach");
-    else
+    if (has.major >= 0)
         khub__verdict_add(out, ", the machine has %s", khub__version_text(has, text));
+    else if (library && library->presence == KHUB_FOUND)
+        khub__verdict_add(out, ", this version of khub can't use the machine's %s", library->name);
+    else
+        khub__verdict_add(out, ", the machine has none in reach");
 }
 
 static int framework_fits(khub__verdict *out, const khub__variant_name *name, const khub_platform *platform)
@@ -69,7 +72,7 @@ static int framework_fits(khub__verdict *out, const khub__variant_name *name, co
     char text[KHUB__VERSION_TEXT];
     khub__verdict_add(out, "needs %s %s%s", tvm_ffi ? "tvm-ffi" : "Torch", khub__version_text(needs, text),
                       stable ? " or later" : "");
-    add_has(out, has);
+    add_has(out, has, khub__platform_library_of(platform, tvm_ffi ? "libtvm_ffi" : "libtorch"));
     return 0;
 }
 

@@ -199,6 +199,8 @@ START_TEST(rules_and_their_reasons)
          "tvm-ffi 0.2", "0.1"},
         {LINUX_X86 ",\"backend\":\"cpu\"", "tvm-ffi01-cpu-x86_64-linux", KHUB_REJECTED, "tvm-ffi 0.1",
          "none"},
+        {LINUX_X86 ",\"backend\":\"cpu\",\"libraries\":[{\"name\":\"libtorch\",\"presence\":\"found\"}]",
+         "torch29-cpu-x86_64-linux", KHUB_REJECTED, "Torch 2.9", "can't use the machine's libtorch"},
         /* the tag of the C++ ABI */
         {LINUX_X86 ",\"backend\":\"cpu\",\"torch\":\"2.9\",\"torch_cxx11_abi\":true",
          "torch29-cxx11-cpu-x86_64-linux", KHUB_ACCEPTED, "", ""},
@@ -334,11 +336,21 @@ START_TEST(order_of_preference)
         /* not understood, by name */
         "README",
         "future-abi3-cu140-x86_64-linux",
+        "torch-a-b",
+        "torch-stable-abi29-x",
+        "torch29-x",
+        "tvm-ffi01-x",
     };
+    static const char *const majors[] = {"torch-stable-abi30-cpu-x86_64-linux",
+                                         "torch-stable-abi210-cpu-x86_64-linux",
+                                         "torch-stable-abi29-cpu-x86_64-linux", "torch31-cpu-x86_64-linux"};
     khub_platform *p =
         machine("{" LINUX_X86 ",\"backend\":\"cu128\",\"torch\":\"2.10\",\"torch_cxx11_abi\":true,"
                 "\"tvm_ffi\":\"0.1\",\"archs\":[\"9.0\"]}");
     check_order(expected, COUNT(expected), p);
+    khub_platform_free(p);
+    p = machine("{" LINUX_X86 ",\"backend\":\"cpu\",\"torch\":\"3.1\"}");
+    check_order(majors, COUNT(majors), p);
     khub_platform_free(p);
 }
 END_TEST
@@ -520,6 +532,16 @@ END_TEST
 
 START_TEST(reasons_are_cut_and_clean)
 {
+    static const char *const name = "\x1B[31m\n";
+    khub_error err = {0};
+    khub_platform *p = machine("{" LINUX_X86 ",\"backend\":\"cpu\"}");
+    khub_choice *choice = choose(&name, 1, p);
+    ck_assert_str_eq(khub_choice_at(choice, 0)->name, name); /* as it is: whoever prints it cleans it */
+    ck_khub_fails(khub_choice_require(choice, "r\n", &err), &err, KHUB_E_NOBUILD, "r?: no build");
+    khub_choice_require(choice, "r", &err);
+    ck_assert_ptr_null(strchr(err.message, 0x1B));
+    khub_choice_free(choice);
+    khub_platform_free(p);
     khub__verdict v = {.kind = KHUB_REJECTED};
     khub__verdict_add(&v, "a\x1B[31m\nb");
     ck_assert_str_eq(v.reason, "a?[31m?b");
@@ -573,6 +595,8 @@ START_TEST(rocm_architectures)
         {"gfx90a", "gfx908", KHUB__ARCH_OTHER},
         {"gfx908", "gfx90a", KHUB__ARCH_OTHER},
         {"gfx1100", "gfx1101", KHUB__ARCH_OTHER},
+        {"gfx902", "gfx942", KHUB__ARCH_OTHER},
+        {"gfx1030", "gfx1130", KHUB__ARCH_OTHER},
         {"gfx90a:xnack+", "gfx90a:sramecc+:xnack+", KHUB__ARCH_FITS},
         {"gfx90a:xnack+", "gfx90a:sramecc+:xnack-", KHUB__ARCH_OTHER},
         {"gfx90a:xnack+", "gfx90a", KHUB__ARCH_OTHER},
