@@ -1,0 +1,304 @@
+/* The built-in kernels as tests see them: built libraries, opened once for each instruction set, called
+ * through the one calling convention on tensors with guard bytes round every element. */
+#ifndef UNIT_KERNELS_H
+#define UNIT_KERNELS_H
+
+#include "unit.h"
+
+#include <khub/function.h>
+
+#include <tvm/ffi/c_api.h>
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- libraries ---- */
+
+static const char *const all_isas[] = {"portable", "avx2", "avx512", "neon"};
+enum { ISAS = 4 };
+
+/* One copy of a library in memory, which has decided for one instruction set. */
+typedef struct library {
+    void *handle;
+    const char *isa;
+} library;
+
+static inline void *tvm_ffi(const char *symbol)
+{
+    static void *handle;
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/lib/libtvm_ffi.so", getenv("KHUB_PREFIX"));
+    if (!handle) handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(handle != NULL, "%s", dlerror());
+    return dlsym(handle, symbol);
+}
+
+/* A copy of the file, so that the loader takes it for another library. */
+static inline void *open_copy(const char *path)
+{
+    char copy[] = "/tmp/khub-kernel-XXXXXX", buffer[65536];
+    int fd = mkstemp(copy);
+    FILE *file = fopen(path, "rb");
+    ck_assert(fd >= 0 && file != NULL);
+    for (size_t n; (n = fread(buffer, 1, sizeof(buffer), file)) > 0;)
+        ck_assert_int_eq(write(fd, buffer, n), (ssize_t)n);
+    fclose(file);
+    close(fd);
+    tvm_ffi("TVMFFIGetVersion"); /* a kernel finds libtvm_ffi in the process */
+    void *handle = dlopen(copy, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(handle != NULL, "%s: %s", path, dlerror());
+    unlink(copy);
+    return handle;
+}
+
+/* Opens the library of a built-in repository ("norm"), or "probe", for one instruction set. */
+static inline library library_open(const char *name, const char *isa)
+{
+    char pattern[4096];
+    glob_t found;
+    if (strcmp(name, "probe") == 0)
+        snprintf(pattern, sizeof(pattern), "%s/tests/kernel-probe.so", getenv("KHUB_BINARY"));
+    else
+        snprintf(pattern, sizeof(pattern), "%s/share/khub/kernels/khub/%s/build/*/*.so",
+                 getenv("KHUB_PREFIX"), name);
+    ck_assert_msg(glob(pattern, 0, NULL, &found) == 0, "no %s", pattern);
+    ck_assert_uint_eq(found.gl_pathc, 1);
+    library l = {open_copy(found.gl_pathv[0]), isa};
+    globfree(&found);
+    return l;
+}
+
+static inline khub_function function_of(const library *l, const char *name)
+{
+    char symbol[256];
+    snprintf(symbol, sizeof(symbol), "__tvm_ffi_%s", name);
+    khub_function f = {0};
+    *(void **)&f.call = dlsym(l->handle, symbol);
+    ck_assert_msg(f.call != NULL, "no function %s", name);
+    return f;
+}
+
+/* Calls; returns 0, or -1 with "KIND: MESSAGE" in `words`. */
+static inline int call_kernel(const library *l, const char *name, const khub_value *args, int32_t n,
+                              char words[1024])
+{
+    void (*move)(TVMFFIObjectHandle *);
+    int (*release)(TVMFFIObjectHandle);
+    *(void **)&move = tvm_ffi("TVMFFIErrorMoveFromRaised");
+    *(void **)&release = tvm_ffi("TVMFFIObjectDecRef");
+    if (l->isa)
+        setenv("KHUB_KERNEL_ISA", l->isa, 1);
+    else
+        unsetenv("KHUB_KERNEL_ISA");
+    khub_function f = function_of(l, name);
+    khub_value result = khub_arg_none();
+    *words = 0;
+    int rc = f.call(f.self, args, n, &result);
+    ck_assert_int_eq(result.type, KHUB_TYPE_NONE);
+    if (rc == 0) return 0;
+    TVMFFIObjectHandle object = NULL;
+    move(&object);
+    ck_assert_msg(object != NULL, "%s failed without an error", name);
+    const TVMFFIErrorCell *cell = (const TVMFFIErrorCell *)((const char *)object + sizeof(TVMFFIObject));
+    snprintf(words, 1024, "%.*s: %.*s", (int)cell->kind.size, cell->kind.data, (int)cell->message.size,
+             cell->message.data);
+    release(object);
+    return -1;
+}
+
+#define ck_kernel_ok(library, name, ...)                                                                     \
+    do {                                                                                                     \
+        char ck_words[1024];                                                                                 \
+        const khub_value ck_args[] = {__VA_ARGS__};                                                          \
+        int ck_rc = call_kernel((library), (name), ck_args, (int32_t)(sizeof(ck_args) / sizeof(*ck_args)),   \
+                                ck_words);                                                                   \
+        ck_assert_msg(ck_rc == 0, "%s", ck_words);                                                           \
+    } while (0)
+
+#define ck_kernel_fails(words, library, name, ...)                                                           \
+    do {                                                                                                     \
+        char ck_words[1024];                                                                                 \
+        const khub_value ck_args[] = {__VA_ARGS__};                                                          \
+        int ck_rc = call_kernel((library), (name), ck_args, (int32_t)(sizeof(ck_args) / sizeof(*ck_args)),   \
+                                ck_words);                                                                   \
+        ck_assert_int_eq(ck_rc, -1);                                                                         \
+        ck_assert_str_eq(ck_words, (words));                                                                 \
+    } while (0)
+
+/* The instruction sets that run here, in `isas`; how many. portable is the first. */
+static inline int isas_here(const char *isas[ISAS])
+{
+    int count = 0;
+    for (int i = 0; i < ISAS; i++) {
+        library l = library_open("activation", all_isas[i]);
+        int64_t none = 0;
+        khub_tensor t = khub_tensor_f32(NULL, 1, &none);
+        const khub_value args[2] = {khub_arg_tensor(&t), khub_arg_tensor(&t)};
+        char words[1024];
+        if (call_kernel(&l, "relu", args, 2, words) == 0)
+            isas[count++] = all_isas[i];
+        else
+            ck_assert_msg(strstr(words, "KHUB_KERNEL_ISA is") != NULL, "%s", words);
+    }
+    ck_assert_int_ge(count, 1);
+    ck_assert_str_eq(isas[0], "portable");
+    return count;
+}
+
+/* ---- numbers ---- */
+
+static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1}, bf16 = {KHUB_DTYPE_BFLOAT, 16, 1};
+
+static uint64_t random_state = 1;
+static inline uint32_t random_bits(void) /* Knuth's MMIX generator, the upper half */
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(random_state >> 32);
+}
+/* Roughly normal, of deviation 1. */
+static inline double random_normal(void)
+{
+    double sum = 0;
+    for (int i = 0; i < 12; i++)
+        sum += random_bits() / 4294967296.0;
+    return sum - 6;
+}
+
+static inline float float_of_bits(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+static inline uint32_t bits_of_float(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    return bits;
+}
+
+/* bfloat16 to nearest, ties to even, by scaling: what the kernels' integer arithmetic is checked against. */
+static inline double round_bf16(double v)
+{
+    if (v == 0 || isnan(v) || isinf(v)) return v;
+    int exponent;
+    frexp(v, &exponent);
+    double unit = ldexp(1, (exponent < -125 ? -125 : exponent) - 8), rounded = nearbyint(v / unit) * unit;
+    return fabs(rounded) > 3.3895313892515355e38 ? copysign(INFINITY, v) : rounded;
+}
+
+/* ---- tensors ---- */
+
+enum { GUARD = 64, FILL = 0xA5 };
+
+/* A tensor in memory of its own, with gaps between rows; bytes that are no element's hold FILL. */
+typedef struct guarded {
+    khub_tensor t;
+    int64_t shape[8], strides[8], count;
+    unsigned char *base;
+    size_t bytes;
+} guarded;
+
+/* Row-major with `gap` elements after each row (last axis), the first element `shift` bytes off 64. */
+static inline guarded *guarded_new(khub_dtype dtype, int32_t ndim, const int64_t *shape, int64_t gap,
+                                   size_t shift)
+{
+    guarded *g = calloc(1, sizeof(*g));
+    int64_t element = dtype.bits / 8, elements = 1;
+    g->count = 1;
+    for (int32_t i = ndim - 1; i >= 0; i--) {
+        g->shape[i] = shape[i];
+        g->strides[i] = elements;
+        elements *= shape[i];
+        g->count *= shape[i];
+        if (i == ndim - 1) elements += gap;
+    }
+    g->bytes = (size_t)(elements * element) + 2 * GUARD + shift;
+    ck_assert_int_eq(posix_memalign((void **)&g->base, 64, g->bytes), 0);
+    memset(g->base, FILL, g->bytes);
+    g->t = khub_tensor_over(g->base + GUARD, dtype, ndim, g->shape);
+    g->t.byte_offset = shift;
+    g->t.strides = g->strides;
+    return g;
+}
+
+static inline void guarded_free(guarded *g)
+{
+    if (!g) return;
+    free(g->base);
+    free(g);
+}
+
+/* The i-th element in row-major order. */
+static inline unsigned char *element_at(const guarded *g, int64_t i)
+{
+    int64_t offset = 0;
+    for (int32_t axis = g->t.ndim - 1; axis >= 0; axis--) {
+        offset += i % g->shape[axis] * g->strides[axis];
+        i /= g->shape[axis];
+    }
+    return g->base + GUARD + g->t.byte_offset + offset * (g->t.dtype.bits / 8);
+}
+
+static inline float guarded_get(const guarded *g, int64_t i)
+{
+    uint16_t half;
+    float f;
+    if (g->t.dtype.bits == 32) {
+        memcpy(&f, element_at(g, i), 4);
+        return f;
+    }
+    memcpy(&half, element_at(g, i), 2);
+    return float_of_bits((uint32_t)half << 16);
+}
+
+/* Rounds to the tensor's type. */
+static inline void guarded_set(guarded *g, int64_t i, double v)
+{
+    float f = (float)(g->t.dtype.bits == 16 ? round_bf16(v) : v);
+    uint32_t bits = bits_of_float(f);
+    uint16_t half = (uint16_t)(bits >> 16);
+    if (isnan(f)) half |= 0x40;
+    if (g->t.dtype.bits == 32)
+        memcpy(element_at(g, i), &f, 4);
+    else
+        memcpy(element_at(g, i), &half, 2);
+}
+
+static inline void guarded_fill(guarded *g, double (*value)(void))
+{
+    for (int64_t i = 0; i < g->count; i++)
+        guarded_set(g, i, value());
+}
+
+/* Same elements; two NaN are the same. */
+static inline int guarded_equal(const guarded *a, const guarded *b)
+{
+    ck_assert_int_eq(a->count, b->count);
+    for (int64_t i = 0; i < a->count; i++) {
+        float x = guarded_get(a, i), y = guarded_get(b, i);
+        if (bits_of_float(x) != bits_of_float(y) && !(isnan(x) && isnan(y))) return 0;
+    }
+    return 1;
+}
+
+/* Whether all bytes but the elements' are as they were. */
+static inline int guards_hold(const guarded *g)
+{
+    size_t element = g->t.dtype.bits / 8;
+    unsigned char *mine = calloc(1, g->bytes);
+    for (int64_t i = 0; i < g->count; i++)
+        memset(mine + (element_at(g, i) - g->base), 1, element);
+    int hold = 1;
+    for (size_t i = 0; i < g->bytes; i++)
+        hold &= mine[i] || g->base[i] == FILL;
+    free(mine);
+    return hold;
+}
+
+#endif
