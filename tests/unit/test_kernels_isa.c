@@ -1,0 +1,89 @@
+/* Which instruction set the built-in kernels choose (kernels/common/isa.h), by recorded answers of CPUID and
+ * XGETBV. */
+#include "unit.h"
+
+#include "../../kernels/common/isa.c"
+
+#if defined(__x86_64__)
+/* Leaf 1's ECX, leaf 7's EBX, XCR0: a Skylake server, whole and with parts taken away. */
+enum { FMA = 1 << 12, OSXSAVE = 1 << 27, AVX = 1 << 28, F16C = 1 << 29 };
+static const uint32_t skylake_1 = 0x7ffefbff, skylake_7 = 0xd39ffffb;
+static const uint64_t all_saved = 0xe7, no_zmm = 0x07, no_opmask = 0xc7, no_ymm = 0x03;
+
+START_TEST(what_system_and_processor_have)
+{
+    static const struct {
+        uint32_t leaf1_ecx, leaf7_ebx;
+        uint64_t xcr0;
+        khub__isa isa;
+    } table[] = {
+        {skylake_1, skylake_7, all_saved, ISA_avx512},
+        {skylake_1, skylake_7, no_zmm, ISA_avx2}, /* AVX-512 in the processor, not in the system */
+        {skylake_1, skylake_7, no_opmask, ISA_avx2},
+        {skylake_1, skylake_7, no_ymm, ISA_portable}, /* a system that saves SSE only */
+        {skylake_1 & ~(uint32_t)OSXSAVE, skylake_7, 0, ISA_portable},
+        {skylake_1 & ~(uint32_t)OSXSAVE, skylake_7, all_saved, ISA_portable},
+        {skylake_1 & ~(uint32_t)FMA, skylake_7, all_saved, ISA_portable},
+        {skylake_1 & ~(uint32_t)F16C, skylake_7, all_saved, ISA_portable},
+        {skylake_1 & ~(uint32_t)AVX, skylake_7, all_saved, ISA_portable},
+        {skylake_1, skylake_7 & ~(1u << 5), all_saved, ISA_portable}, /* no AVX2 */
+        {skylake_1, skylake_7 & ~(1u << 16), all_saved, ISA_avx2},    /* no AVX-512 F, DQ, BW, VL */
+        {skylake_1, skylake_7 & ~(1u << 17), all_saved, ISA_avx2},
+        {skylake_1, skylake_7 & ~(1u << 30), all_saved, ISA_avx2},
+        {skylake_1, skylake_7 & ~(1u << 31), all_saved, ISA_avx2},
+        {0x7ed8320b, 0x219c91a9, 0x07, ISA_avx2}, /* AMD Zen 2 */
+        {0, 0, 0, ISA_portable},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        ck_assert_msg(khub__isa_of_x86(table[i].leaf1_ecx, table[i].leaf7_ebx, table[i].xcr0) == table[i].isa,
+                      "line %zu", i);
+}
+END_TEST
+#else
+START_TEST(what_system_and_processor_have)
+{
+    ck_assert_int_eq(best(), ISA_COUNT - 1);
+}
+END_TEST
+#endif
+
+/* Each test is a process of its own, so each decides anew. */
+START_TEST(the_best_unless_told)
+{
+    unsetenv("KHUB_KERNEL_ISA");
+    ck_assert_int_eq(khub__isa_get(), (int)best());
+    setenv("KHUB_KERNEL_ISA", "portable", 1);
+    ck_assert_int_eq(khub__isa_get(), (int)best()); /* decided once */
+}
+END_TEST
+
+START_TEST(an_empty_name_is_none)
+{
+    setenv("KHUB_KERNEL_ISA", "", 1);
+    ck_assert_int_eq(khub__isa_get(), (int)best());
+}
+END_TEST
+
+START_TEST(a_name_is_obeyed)
+{
+    setenv("KHUB_KERNEL_ISA", "portable", 1);
+    ck_assert_int_eq(khub__isa_get(), ISA_portable);
+}
+END_TEST
+
+START_TEST(a_name_that_cannot_be_had)
+{
+    char why[160];
+    setenv("KHUB_KERNEL_ISA", "AVX2", 1); /* names are lower case */
+    ck_assert_int_eq(khub__isa_get(), -1);
+    ck_assert_int_eq(khub__isa_get(), -1);
+    khub__isa_why(why, sizeof(why));
+    ck_assert_msg(strstr(why, "KHUB_KERNEL_ISA is \"AVX2\", known here are portable") == why, "%s", why);
+    setenv("KHUB_KERNEL_ISA", names[ISA_COUNT - 1], 1);
+    khub__isa_why(why, sizeof(why));
+    ck_assert_msg(strstr(why, "which this processor or its system lacks") != NULL, "%s", why);
+}
+END_TEST
+
+UNIT("kernels_isa", what_system_and_processor_have, the_best_unless_told, an_empty_name_is_none,
+     a_name_is_obeyed, a_name_that_cannot_be_had)

@@ -1,0 +1,715 @@
+/* The built-in kernels that work row by row (khub/norm, activation, softmax): right by the formula in double,
+ * the same bits for every instruction set, every split, every layout, in place or not, and nothing written
+ * beside the output. */
+#include "kernels.h"
+
+/* What rounding costs at most, relative: 24 and 8 bits of precision. */
+static const double u32 = 0x1p-24, u16 = 0x1p-8;
+
+/* What a reference gets and gives: rows of double, `off` the error that float32 arithmetic may make (reasons
+ * below). */
+typedef struct row {
+    double *out, *off;
+    const double *x, *residual, *weight, *bias;
+    double eps;
+    int64_t n;
+} row;
+
+typedef void reference(const row *r);
+
+/* One function: its arguments by letter: o out, s sum, x x, X x of 2n, r residual, w weight, b bias, e eps.
+ */
+typedef struct function {
+    const char *repository, *name, *args;
+    reference *exact;
+} function;
+
+static double sigmoid(double v)
+{
+    return 1 / (1 + exp(-v));
+}
+
+/* A sum of n terms in 16 chains and a tree of 4 is off by (n/16 + 4) half ULPs of the sum of sizes at most;
+ * mean, difference, square root, quotient and the two products by one each. The factor 2 is for what the
+ * first order leaves out. */
+static void norm(const row *r, int centered)
+{
+    double mean = 0, size = 0, variance = 0, chain = 2 * ((double)r->n / 16 + 5) * u32;
+    for (int64_t i = 0; i < r->n; i++)
+        mean += r->x[i] / (double)r->n, size += fabs(r->x[i]) / (double)r->n;
+    if (!centered) mean = size = 0;
+    for (int64_t i = 0; i < r->n; i++)
+        variance += (r->x[i] - mean) * (r->x[i] - mean) / (double)r->n;
+    double scale = 1 / sqrt(variance + r->eps);
+    for (int64_t i = 0; i < r->n; i++) {
+        double bias = r->bias ? r->bias[i] : 0, weight = scale * fabs(r->weight[i]), d = r->x[i] - mean;
+        r->out[i] = d * scale * r->weight[i] + bias;
+        /* the mean's error moves the row; d's rounding and the variance's error stretch it */
+        r->off[i] = chain * size * weight * (1 + fabs(d) * scale) + (chain + 12 * u32) * fabs(d) * weight +
+                    u32 * fabs(r->out[i]) + 2 * u32 * fabs(bias);
+    }
+}
+static void rms_norm(const row *r)
+{
+    norm(r, 0);
+}
+static void layer_norm(const row *r)
+{
+    norm(r, 1);
+}
+
+/* x - max is rounded (u32 of itself, which exp turns into a relative error), exp is within 2 ULP (4 u32 where
+ * the mantissa is small), the sum is a chain, the quotient is rounded; below the normal numbers, a unit of
+ * those. */
+static void softmax(const row *r)
+{
+    double most = -INFINITY, total = 0, chain = 2 * ((double)r->n / 16 + 5) * u32;
+    for (int64_t i = 0; i < r->n; i++)
+        most = fmax(most, r->x[i]);
+    for (int64_t i = 0; i < r->n; i++)
+        total += exp(r->x[i] - most);
+    for (int64_t i = 0; i < r->n; i++) {
+        r->out[i] = exp(r->x[i] - most) / total;
+        r->off[i] = r->out[i] * (fabs(r->x[i] - most) * u32 + 16 * u32 + chain) + 0x1p-148;
+    }
+}
+
+/* x · sigmoid(t), t off by `t_off`: exp(-|t|) is off by that and 4 u32 relative, sum, product and quotient by
+ * u32 each. */
+static void times_sigmoid(const row *r, double (*t_of)(double), double t_off)
+{
+    for (int64_t i = 0; i < r->n; i++) {
+        double x = r->x[i], t = t_of(x);
+        r->out[i] = x * sigmoid(t);
+        r->off[i] = fabs(r->out[i]) * (fabs(t) * t_off + 8 * u32) + 0x1p-148 * fmax(1, fabs(x));
+    }
+}
+static double same(double x)
+{
+    return x;
+}
+static double quick(double x)
+{
+    return 1.702 * x;
+}
+static double twice_tanh_argument(double x)
+{
+    return 2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x);
+}
+static void silu(const row *r)
+{
+    times_sigmoid(r, same, 0);
+}
+static void quick_gelu(const row *r)
+{
+    times_sigmoid(r, quick, 2 * u32); /* 1.702 and the product */
+}
+/* x/2 (1 + tanh(u)) = x sigmoid(2u), which double can tell from 0 for all x */
+static void gelu_tanh(const row *r)
+{
+    times_sigmoid(r, twice_tanh_argument, 5 * u32); /* two constants, square, sum, product */
+}
+
+/* erf is within 2 ULP of a number below 1 and its argument is rounded twice; erf's slope keeps that below u32
+ * of 1. */
+static void gelu(const row *r)
+{
+    for (int64_t i = 0; i < r->n; i++) {
+        double x = r->x[i];
+        r->out[i] = x * 0.5 * erfc(-x / sqrt(2));
+        r->off[i] = fabs(x) * 4 * u32 + 0x1p-148;
+    }
+}
+static void relu(const row *r)
+{
+    for (int64_t i = 0; i < r->n; i++)
+        r->out[i] = r->x[i] > 0 ? r->x[i] : 0, r->off[i] = 0;
+}
+
+/* The second half of x, of 2n, times the reference of the first. */
+static void gated(const row *r, reference *first)
+{
+    first(r);
+    for (int64_t i = 0; i < r->n; i++) {
+        double gate = r->x[r->n + i];
+        r->off[i] = r->off[i] * fabs(gate) + u32 * fabs(r->out[i] * gate) + 0x1p-148;
+        r->out[i] *= gate;
+    }
+}
+static void silu_and_mul(const row *r)
+{
+    gated(r, silu);
+}
+static void gelu_and_mul(const row *r)
+{
+    gated(r, gelu);
+}
+
+static const function functions[] = {
+    {"norm", "rms_norm", "oxwe", rms_norm},
+    {"norm", "add_rms_norm", "osxrwe", rms_norm},
+    {"norm", "layer_norm", "oxwbe", layer_norm},
+    {"norm", "add_layer_norm", "osxrwbe", layer_norm},
+    {"softmax", "softmax", "ox", softmax},
+    {"activation", "gelu", "ox", gelu},
+    {"activation", "gelu_tanh", "ox", gelu_tanh},
+    {"activation", "silu", "ox", silu},
+    {"activation", "quick_gelu", "ox", quick_gelu},
+    {"activation", "relu", "ox", relu},
+    {"activation", "silu_and_mul", "oX", silu_and_mul},
+    {"activation", "gelu_and_mul", "oX", gelu_and_mul},
+};
+enum { FUNCTIONS = sizeof(functions) / sizeof(*functions), ARGS = 7 };
+
+/* ---- a call ---- */
+
+/* The arguments of one call, in the function's order; NULL where there is no tensor. */
+typedef struct arguments {
+    const function *f;
+    guarded *tensor[ARGS];
+    double eps;
+} arguments;
+
+/* How the rows lie. */
+typedef struct layout {
+    int64_t gap;
+    size_t shift;
+} layout;
+
+static int position(const function *f, char letter)
+{
+    const char *at = strchr(f->args, letter);
+    return at ? (int)(at - f->args) : -1;
+}
+
+static guarded *tensor_of(const arguments *a, char letter)
+{
+    int at = position(a->f, letter);
+    if (letter == 'x' && at < 0) at = position(a->f, 'X');
+    return at < 0 ? NULL : a->tensor[at];
+}
+
+/* Tensors of leading axes `lead` and rows of n, filled by `value`; weight about 1. */
+static arguments arguments_new(const function *f, khub_dtype dtype, int32_t leading, const int64_t *lead,
+                               int64_t n, layout how, double (*value)(void))
+{
+    arguments a = {.f = f, .eps = 1e-5};
+    int64_t shape[8];
+    for (int32_t i = 0; i < leading; i++)
+        shape[i] = lead[i];
+    for (int i = 0; f->args[i]; i++) {
+        char letter = f->args[i];
+        if (letter == 'e') continue;
+        shape[leading] = letter == 'X' ? 2 * n : n;
+        if (letter == 'w' || letter == 'b')
+            a.tensor[i] = guarded_new(dtype, 1, shape + leading, 0, how.shift);
+        else
+            a.tensor[i] = guarded_new(dtype, leading + 1, shape, how.gap, how.shift);
+        if (!strchr("os", letter))
+            guarded_fill(a.tensor[i], letter == 'w' || letter == 'b' ? random_normal : value);
+    }
+    return a;
+}
+
+static void arguments_free(arguments *a)
+{
+    for (int i = 0; i < ARGS; i++)
+        guarded_free(a->tensor[i]);
+}
+
+/* Calls with some tensors replaced: `instead[i]` not NULL stands for argument i; `none` is a letter that is
+ * None. */
+static void call(const library *l, const arguments *a, guarded *const instead[ARGS], char none)
+{
+    khub_value args[ARGS];
+    char words[1024];
+    int n = (int)strlen(a->f->args);
+    for (int i = 0; i < n; i++) {
+        guarded *g = instead && instead[i] ? instead[i] : a->tensor[i];
+        args[i] = a->f->args[i] == 'e'    ? khub_arg_float(a->eps)
+                  : a->f->args[i] == none ? khub_arg_none()
+                                          : khub_arg_tensor(&g->t);
+    }
+    int rc = call_kernel(l, a->f->name, args, n, words);
+    ck_assert_msg(rc == 0, "%s", words);
+    for (int i = 0; i < n; i++) {
+        const guarded *g = instead && instead[i] ? instead[i] : a->tensor[i];
+        ck_assert_msg(!g || guards_hold(g), "%s wrote outside argument %d", a->f->name, i);
+    }
+}
+
+/* Every test below, for each function and type. */
+typedef void each(const function *f, khub_dtype dtype);
+static void for_each(each *test)
+{
+    for (int i = 0; i < FUNCTIONS; i++) {
+        test(&functions[i], f32);
+        test(&functions[i], bf16);
+    }
+}
+
+/* ---- the numbers ---- */
+
+static void check_row(const arguments *a, int64_t at, int64_t n, const char *isa)
+{
+    const function *f = a->f;
+    const guarded *x = tensor_of(a, 'x'), *residual = tensor_of(a, 'r'), *w = tensor_of(a, 'w'),
+                  *b = tensor_of(a, 'b');
+    const guarded *out = tensor_of(a, 'o'), *sum = tensor_of(a, 's');
+    int64_t width = strchr(f->args, 'X') ? 2 * n : n;
+    int half = out->t.dtype.bits == 16;
+    double *memory = calloc((size_t)(6 * n), sizeof(double)), *xs = memory + 2 * n;
+    row r = {memory, memory + n, xs, NULL, memory + 4 * n, b ? memory + 5 * n : NULL, (float)a->eps, n};
+    for (int64_t i = 0; i < width; i++) {
+        xs[i] = guarded_get(x, at * width + i);
+        if (residual) xs[i] = (float)(xs[i] + guarded_get(residual, at * n + i));
+        if (residual && half) xs[i] = round_bf16(xs[i]);
+        if (sum && guarded_get(sum, at * n + i) != xs[i]) ck_abort_msg("%s: sum %lld", f->name, (long long)i);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        memory[4 * n + i] = w ? guarded_get(w, i) : 0;
+        memory[5 * n + i] = b ? guarded_get(b, i) : 0;
+    }
+    f->exact(&r);
+    for (int64_t i = 0; i < n; i++) {
+        double got = guarded_get(out, at * n + i), off = r.off[i];
+        if (half) off += u16 * (fabs(r.out[i]) + off) + 0x1p-134; /* the rounding when stored */
+        if (!(fabs(got - r.out[i]) <= off))
+            ck_abort_msg("%s by %s: element %lld of %lld is %a, %a expected, off by %g of %g", f->name, isa,
+                         (long long)i, (long long)n, got, r.out[i], fabs(got - r.out[i]), off);
+    }
+    free(memory);
+}
+
+static double wide(void)
+{
+    return random_normal() * 4;
+}
+static double off_center(void)
+{
+    return random_normal() + 30;
+}
+/* From far below 1 to where a square still is a float. */
+static double all_sizes(void)
+{
+    return random_normal() * ldexp(1, (int)(random_bits() % 80) - 40);
+}
+
+static void right(const function *f, khub_dtype dtype)
+{
+    static const int64_t sizes[] = {1, 2, 15, 16, 17, 31, 33, 100, 384, 1000, 4099};
+    double (*const values[])(void) = {random_normal, wide, off_center, all_sizes};
+    const char *isas[ISAS];
+    int count = isas_here(isas);
+    for (int k = 0; k < count; k++) {
+        library l = library_open(f->repository, isas[k]);
+        for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++)
+            for (int v = 0; v < 4; v++) {
+                int64_t lead = 3;
+                arguments a = arguments_new(f, dtype, 1, &lead, sizes[s], (layout){0, 0}, values[v]);
+                call(&l, &a, NULL, 0);
+                for (int64_t at = 0; at < lead; at++)
+                    check_row(&a, at, sizes[s], isas[k]);
+                arguments_free(&a);
+            }
+    }
+}
+START_TEST(right_by_the_formula)
+{
+    for_each(right);
+}
+END_TEST
+
+/* ---- the same bits ---- */
+
+/* Any bits: NaN, infinities, subnormal numbers, huge ones. */
+static double any(void)
+{
+    float v = float_of_bits(random_bits());
+    return random_bits() % 4 ? random_normal() : v;
+}
+/* As `any`, and finite, so that rows don't drown in NaN. */
+static double tame(void)
+{
+    double v = any();
+    return isfinite(v) ? v : 1;
+}
+
+static void same_for_isas(const function *f, khub_dtype dtype)
+{
+    static const int64_t sizes[] = {1, 7, 16, 40, 1000};
+    double (*const values[])(void) = {any, tame, wide};
+    const char *isas[ISAS];
+    int count = isas_here(isas);
+    for (int s = 0; s < 5; s++)
+        for (int v = 0; v < 3; v++) {
+            int64_t lead = 20;
+            arguments a = arguments_new(f, dtype, 1, &lead, sizes[s], (layout){0, 0}, values[v]);
+            int64_t shape[2] = {lead, sizes[s]};
+            for (int k = 0; k < count; k++) {
+                library l = library_open(f->repository, isas[k]);
+                guarded *instead[ARGS] = {k ? guarded_new(dtype, 2, shape, 0, 0) : NULL};
+                call(&l, &a, instead, 0);
+                ck_assert_msg(!k || guarded_equal(a.tensor[0], instead[0]), "%s, %s: n = %lld", f->name,
+                              isas[k], (long long)sizes[s]);
+                guarded_free(instead[0]);
+                dlclose(l.handle);
+            }
+            arguments_free(&a);
+        }
+}
+START_TEST(same_bits_for_every_instruction_set)
+{
+    for_each(same_for_isas);
+}
+END_TEST
+
+/* Makes `view` the rows from … of another tensor's first axis. Borrows its memory. */
+static void view_rows(guarded *view, const guarded *g, int64_t from, int64_t count)
+{
+    *view = *g;
+    view->t.shape = view->shape;
+    view->t.strides = view->strides;
+    view->t.byte_offset += (uint64_t)(from * g->strides[0] * (g->t.dtype.bits / 8));
+    view->shape[0] = count;
+}
+
+static void same_for_splits(const function *f, khub_dtype dtype)
+{
+    static const int64_t pieces[] = {1, 2, 7, 8};
+    library l = library_open(f->repository, NULL);
+    int64_t lead = 17, n = 37, shape[2] = {lead, n};
+    arguments a = arguments_new(f, dtype, 1, &lead, n, (layout){0, 0}, any);
+    call(&l, &a, NULL, 0);
+    for (int p = 0; p < 4; p++) {
+        guarded *out = guarded_new(dtype, 2, shape, 0, 0);
+        for (int64_t from = 0; from < lead; from += pieces[p]) {
+            int64_t count = lead - from < pieces[p] ? lead - from : pieces[p];
+            khub_value args[ARGS];
+            guarded views[ARGS];
+            char words[1024];
+            for (int i = 0; f->args[i]; i++) {
+                const guarded *g = i == 0 ? out : a.tensor[i];
+                int whole = strchr("wb", f->args[i]) != NULL;
+                if (g) view_rows(&views[i], g, whole ? 0 : from, whole ? g->shape[0] : count);
+                args[i] = g ? khub_arg_tensor(&views[i].t) : khub_arg_float(a.eps);
+                if (f->args[i] == 's') args[i] = khub_arg_none();
+            }
+            int rc = call_kernel(&l, f->name, args, (int32_t)strlen(f->args), words);
+            ck_assert_msg(rc == 0, "%s", words);
+        }
+        ck_assert_msg(guarded_equal(out, a.tensor[0]), "%s in pieces of %lld", f->name, (long long)pieces[p]);
+        guarded_free(out);
+    }
+    arguments_free(&a);
+}
+START_TEST(same_bits_for_every_split)
+{
+    for_each(same_for_splits);
+}
+END_TEST
+
+/* Copies elements, whatever the layouts. */
+static void copy(guarded *to, const guarded *from)
+{
+    for (int64_t i = 0; i < to->count; i++)
+        guarded_set(to, i, guarded_get(from, i));
+}
+
+static void same_for_layouts(const function *f, khub_dtype dtype)
+{
+    static const int64_t lead[3] = {2, 3, 4};
+    static const layout layouts[] = {{5, 0}, {0, 4}, {3, 2}, {1, 1}, {13, 60}};
+    library l = library_open(f->repository, NULL);
+    arguments a = arguments_new(f, dtype, 3, lead, 21, (layout){0, 0}, wide);
+    call(&l, &a, NULL, 0);
+    for (int k = 0; k < 5; k++) {
+        arguments b = arguments_new(f, dtype, 3, lead, 21, layouts[k], wide);
+        for (int i = 0; f->args[i]; i++)
+            if (b.tensor[i] && !strchr("os", f->args[i])) copy(b.tensor[i], a.tensor[i]);
+        call(&l, &b, NULL, 0);
+        ck_assert_msg(guarded_equal(a.tensor[0], b.tensor[0]), "%s, layout %d", f->name, k);
+        if (tensor_of(&a, 's')) ck_assert(guarded_equal(tensor_of(&a, 's'), tensor_of(&b, 's')));
+        arguments_free(&b);
+    }
+    arguments_free(&a);
+}
+START_TEST(same_bits_for_every_layout)
+{
+    for_each(same_for_layouts);
+}
+END_TEST
+
+/* Swaps the first two of three leading axes, in the shape and in the memory's order. */
+static void transpose(guarded *g)
+{
+    int64_t extent = g->shape[0], stride = g->strides[0];
+    g->shape[0] = g->shape[1], g->shape[1] = extent;
+    g->strides[0] = g->strides[1], g->strides[1] = stride;
+}
+
+static void transposed(const function *f, khub_dtype dtype)
+{
+    static const int64_t lead[2] = {3, 4};
+    library l = library_open(f->repository, NULL);
+    arguments a = arguments_new(f, dtype, 2, lead, 21, (layout){2, 0}, wide);
+    call(&l, &a, NULL, 0);
+    /* x (4, 3, n) in the order of (3, 4, n), out compact */
+    int64_t shape[3] = {4, 3, 21};
+    guarded *instead[ARGS] = {guarded_new(dtype, 3, shape, 0, 0)};
+    for (int i = 1; f->args[i]; i++)
+        if (a.tensor[i] && !strchr("wb", f->args[i])) transpose(a.tensor[i]);
+    call(&l, &a, instead, 's');
+    transpose(instead[0]); /* back, so that both are read in one order */
+    ck_assert_msg(guarded_equal(a.tensor[0], instead[0]), "%s", f->name);
+    guarded_free(instead[0]);
+    arguments_free(&a);
+}
+START_TEST(same_bits_for_axes_in_any_order)
+{
+    for_each(transposed);
+}
+END_TEST
+
+static void in_place(const function *f, khub_dtype dtype)
+{
+    if (strchr(f->args, 'X')) return; /* gated: out is smaller than x */
+    library l = library_open(f->repository, NULL);
+    int64_t lead = 5;
+    arguments a = arguments_new(f, dtype, 1, &lead, 53, (layout){0, 0}, wide);
+    call(&l, &a, NULL, 0);
+    guarded *x = tensor_of(&a, 'x'), *residual = tensor_of(&a, 'r');
+    int64_t shape[2] = {lead, 53};
+    guarded *both = guarded_new(dtype, 2, shape, 0, 0), *sum = guarded_new(dtype, 2, shape, 0, 0);
+    guarded *instead[ARGS] = {both};
+    copy(both, x);
+    instead[position(f, 'x')] = both;
+    if (residual) {
+        copy(sum, residual);
+        instead[position(f, 's')] = instead[position(f, 'r')] = sum;
+    }
+    call(&l, &a, instead, 0);
+    ck_assert_msg(guarded_equal(both, a.tensor[0]), "%s", f->name);
+    if (residual) {
+        ck_assert(guarded_equal(sum, tensor_of(&a, 's')));
+        copy(both, x); /* out is x, no sum wanted */
+        instead[position(f, 's')] = instead[position(f, 'r')] = NULL;
+        call(&l, &a, instead, 's');
+        ck_assert(guarded_equal(both, a.tensor[0]));
+    }
+    guarded_free(both);
+    guarded_free(sum);
+    arguments_free(&a);
+}
+START_TEST(same_bits_in_place)
+{
+    for_each(in_place);
+}
+END_TEST
+
+/* add_NORM(x, residual) is NORM of the sum that it stores. */
+START_TEST(adding_first_is_adding_apart)
+{
+    library l = library_open("norm", NULL);
+    for (int i = 1; i < 4; i += 2)
+        for (int half = 0; half < 2; half++) {
+            int64_t lead = 4;
+            khub_dtype dtype = half ? bf16 : f32;
+            arguments a = arguments_new(&functions[i], dtype, 1, &lead, 70, (layout){0, 0}, wide);
+            call(&l, &a, NULL, 0);
+            arguments b = arguments_new(&functions[i - 1], dtype, 1, &lead, 70, (layout){0, 0}, wide);
+            copy(tensor_of(&b, 'x'), tensor_of(&a, 's'));
+            copy(tensor_of(&b, 'w'), tensor_of(&a, 'w'));
+            if (tensor_of(&b, 'b')) copy(tensor_of(&b, 'b'), tensor_of(&a, 'b'));
+            call(&l, &b, NULL, 0);
+            ck_assert(guarded_equal(a.tensor[0], b.tensor[0]));
+            arguments_free(&a);
+            arguments_free(&b);
+        }
+}
+END_TEST
+
+/* ---- edges ---- */
+
+/* A bias that is None is a bias of zeros, but for the sign of zero, which random numbers don't meet. */
+START_TEST(no_bias_is_a_bias_of_zeros)
+{
+    library l = library_open("norm", NULL);
+    for (int i = 2; i < 4; i++) {
+        int64_t shape[2] = {3, 50};
+        arguments a = arguments_new(&functions[i], f32, 1, shape, 50, (layout){0, 0}, random_normal);
+        for (int64_t k = 0; k < 50; k++)
+            guarded_set(tensor_of(&a, 'b'), k, 0);
+        call(&l, &a, NULL, 0);
+        guarded *instead[ARGS] = {guarded_new(f32, 2, shape, 0, 0)};
+        call(&l, &a, instead, 'b');
+        ck_assert(guarded_equal(a.tensor[0], instead[0]));
+        guarded_free(instead[0]);
+        arguments_free(&a);
+    }
+}
+END_TEST
+
+static void no_rows(const function *f, khub_dtype dtype)
+{
+    library l = library_open(f->repository, NULL);
+    int64_t lead[2] = {3, 0};
+    arguments a = arguments_new(f, dtype, 2, lead, 8, (layout){0, 0}, wide);
+    for (int i = 0; f->args[i]; i++)
+        if (a.tensor[i] && !strchr("wb", f->args[i])) a.tensor[i]->t.data = NULL;
+    call(&l, &a, NULL, 0);
+    arguments_free(&a);
+}
+START_TEST(no_rows_are_no_work)
+{
+    for_each(no_rows);
+}
+END_TEST
+
+START_TEST(activations_take_any_number_of_axes)
+{
+    library l = library_open("activation", NULL);
+    float x = -1, out = 7, many[256], results[256];
+    khub_tensor tx = khub_tensor_f32(&x, 0, NULL), to = khub_tensor_f32(&out, 0, NULL);
+    ck_kernel_ok(&l, "relu", khub_arg_tensor(&to), khub_arg_tensor(&tx));
+    ck_assert(out == 0);
+    int64_t twos[8] = {2, 2, 2, 2, 2, 2, 2, 2};
+    for (int i = 0; i < 256; i++)
+        many[i] = (float)(i - 128);
+    tx = khub_tensor_f32(many, 8, twos);
+    to = khub_tensor_f32(results, 8, twos);
+    ck_kernel_ok(&l, "relu", khub_arg_tensor(&to), khub_arg_tensor(&tx));
+    for (int i = 0; i < 256; i++)
+        ck_assert(results[i] == (i < 128 ? 0 : i - 128));
+}
+END_TEST
+
+/* One float in, one out. */
+static float once(const library *l, const char *name, float x)
+{
+    int64_t one = 1;
+    float out = 0;
+    khub_tensor tx = khub_tensor_f32(&x, 1, &one), to = khub_tensor_f32(&out, 1, &one);
+    ck_kernel_ok(l, name, khub_arg_tensor(&to), khub_arg_tensor(&tx));
+    return out;
+}
+
+/* By the formulas: infinities where they have limits, 0 · infinity where they don't, NaN everywhere. */
+START_TEST(activations_of_the_unusual)
+{
+    static const struct {
+        const char *name;
+        float x, out;
+    } table[] = {
+        {"relu", NAN, NAN},
+        {"relu", -INFINITY, 0},
+        {"relu", INFINITY, INFINITY},
+        {"relu", 0x1p-149f, 0x1p-149f},
+        {"gelu", NAN, NAN},
+        {"gelu", INFINITY, INFINITY},
+        {"gelu", -INFINITY, NAN},
+        {"gelu", 0x1p-148f, 0x1p-149f},
+        {"silu", NAN, NAN},
+        {"silu", INFINITY, INFINITY},
+        {"silu", -INFINITY, NAN},
+        {"silu", -200, -0.0f},
+        {"quick_gelu", NAN, NAN},
+        {"quick_gelu", 1e38f, 1e38f},
+        {"quick_gelu", -3e38f, -0.0f},
+        {"gelu_tanh", NAN, NAN},
+        {"gelu_tanh", 3e38f, 3e38f},
+        {"gelu_tanh", -3e38f, -0.0f},
+        {"gelu", 3e38f, 3e38f},
+        {"gelu", -3e38f, 0},
+        {"silu", 3e38f, 3e38f},
+        {"softmax", NAN, NAN},
+        {"softmax", -INFINITY, NAN},
+        {"softmax", INFINITY, NAN},
+        {"softmax", 3e38f, 1},
+        {"softmax", -3e38f, 1},
+    };
+    const char *isas[ISAS];
+    int count = isas_here(isas);
+    for (int k = 0; k < count; k++) {
+        library activation = library_open("activation", isas[k]),
+                softmax_library = library_open("softmax", isas[k]);
+        for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+            const library *l = strcmp(table[i].name, "softmax") == 0 ? &softmax_library : &activation;
+            float got = once(l, table[i].name, table[i].x);
+            ck_assert_msg(got == table[i].out || (isnan(got) && isnan(table[i].out)), "%s(%a) is %a, not %a",
+                          table[i].name, table[i].x, got, table[i].out);
+        }
+    }
+}
+END_TEST
+
+/* One NaN spoils its row, in whichever lane and whichever part, and no other row. */
+START_TEST(nan_stays_in_its_row)
+{
+    static const int rows_of_nan[] = {0, 1, 2, 3, 4};
+    for (int i = 0; i < 5; i++) {
+        const function *f = &functions[rows_of_nan[i]];
+        library l = library_open(f->repository, NULL);
+        for (int64_t at = 0; at < 37; at++) {
+            int64_t lead = 3;
+            arguments a = arguments_new(f, f32, 1, &lead, 37, (layout){0, 0}, random_normal);
+            guarded_set(tensor_of(&a, 'x'), 37 + at, NAN);
+            call(&l, &a, NULL, 0);
+            for (int64_t k = 0; k < 3 * 37; k++)
+                if (isnan(guarded_get(a.tensor[0], k)) != (k / 37 == 1))
+                    ck_abort_msg("%s: NaN at %lld", f->name, (long long)at);
+            arguments_free(&a);
+        }
+    }
+}
+END_TEST
+
+/* Half of a row -infinity, as masks make it: those are exactly 0, the others share 1. */
+START_TEST(softmax_of_a_masked_row)
+{
+    library l = library_open("softmax", NULL);
+    int64_t n = 40;
+    float x[40], out[40];
+    for (int i = 0; i < 40; i++)
+        x[i] = i % 4 ? -INFINITY : 5;
+    khub_tensor tx = khub_tensor_f32(x, 1, &n), to = khub_tensor_f32(out, 1, &n);
+    ck_kernel_ok(&l, "softmax", khub_arg_tensor(&to), khub_arg_tensor(&tx));
+    for (int i = 0; i < 40; i++)
+        ck_assert(out[i] == (i % 4 ? 0 : 0.1f));
+}
+END_TEST
+
+/* Constant rows: the variance is 0, eps keeps the quotient finite; 3e-23² underflows, eps = 0 divides by it.
+ */
+START_TEST(norms_of_the_unusual)
+{
+    library l = library_open("norm", NULL);
+    for (int i = 0; i < 3; i += 2) {
+        int64_t lead = 1;
+        arguments a = arguments_new(&functions[i], f32, 1, &lead, 20, (layout){0, 0}, random_normal);
+        for (int64_t k = 0; k < 20; k++)
+            guarded_set(tensor_of(&a, 'x'), k, 4);
+        call(&l, &a, NULL, 0);
+        for (int64_t k = 0; k < 20; k++) {
+            float w = guarded_get(tensor_of(&a, 'w'), k), got = guarded_get(a.tensor[0], k);
+            if (i == 2)
+                ck_assert(got == guarded_get(tensor_of(&a, 'b'), k));
+            else
+                ck_assert(fabs(got - w * 4 / sqrt(16 + 1e-5)) <= 4 * u32 * fabs(w));
+        }
+        a.eps = 0;
+        for (int64_t k = 0; k < 20; k++)
+            guarded_set(tensor_of(&a, 'x'), k, k ? 0x1p-80 : 0x1p-79);
+        call(&l, &a, NULL, 0);
+        for (int64_t k = 0; k < 20; k++)
+            ck_assert(isinf(guarded_get(a.tensor[0], k)));
+        arguments_free(&a);
+    }
+}
+END_TEST
+
+UNIT("kernels_rows", right_by_the_formula, same_bits_for_every_instruction_set, same_bits_for_every_split,
+     same_bits_for_every_layout, same_bits_for_axes_in_any_order, same_bits_in_place,
+     adding_first_is_adding_apart, no_bias_is_a_bias_of_zeros, no_rows_are_no_work,
+     activations_take_any_number_of_axes, activations_of_the_unusual, nan_stays_in_its_row,
+     softmax_of_a_masked_row, norms_of_the_unusual)
