@@ -5,7 +5,7 @@
 #include "vmath.h"
 
 /* x / (1 + exp(-t)), t having the sign of x; exp never overflows. */
-VEC v16 v_times_sigmoid(v16 x, v16 t)
+VEC_LONG v16 v_times_sigmoid(v16 x, v16 t)
 {
     v16 e = v_exp(v_sub(v_set(0), v_abs(t)));
     v16 top = v_less(t, v_set(0), v_mul(x, e), x);
@@ -24,13 +24,13 @@ VEC v16 v_quick_gelu(v16 x)
 
 /* x/2 · (1 + tanh(u)) is x · sigmoid(2u), which doesn't cancel where tanh(u) is near -1; 2u = x (a + b x²).
  */
-VEC v16 v_gelu_tanh(v16 x)
+VEC_LONG v16 v_gelu_tanh(v16 x)
 {
     const float a = 0x1.988454p+0f, b = 0x1.2444f2p-4f; /* 2 √(2/π), and 0.044715 times that */
     return v_times_sigmoid(x, v_mul(x, v_fma(v_mul(x, x), v_set(b), v_set(a))));
 }
 
-VEC v16 v_gelu(v16 x)
+VEC_LONG v16 v_gelu(v16 x)
 {
     v16 half = v_mul(x, v_set(0.5f));
     return v_fma(half, v_erf(v_mul(x, v_set(0x1.6a09e6p-1f))), half); /* 1/√2 */

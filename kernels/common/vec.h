@@ -18,6 +18,14 @@
 /* Inlined even where nothing is optimised: parameters that are constants at the call cost nothing. */
 #define VEC static inline __attribute__((always_inline, unused))
 
+/* What is long where a v16 is an array: called there, or compilers drown in it; inlined where a v16 is
+ * registers. */
+#if defined(KHUB_ISA_AVX2) || defined(KHUB_ISA_AVX512) || defined(KHUB_ISA_NEON)
+#define VEC_LONG VEC
+#else
+#define VEC_LONG static __attribute__((noinline, unused))
+#endif
+
 /* How elements lie in memory; always a constant where it matters. */
 enum { F32 = 0, BF16 = 1 };
 #define ELEMENT_BYTES(type) ((type) == BF16 ? 2 : 4)
@@ -70,21 +78,35 @@ VEC uint16_t narrow(float x)
 #include "vec/portable.h"
 #endif
 
+/* `count` elements, less than 16, into or out of lanes: the tails of rows. */
+static __attribute__((noinline, unused)) void read_part(float lanes[16], const char *at, int64_t count,
+                                                        int type)
+{
+    memset(lanes, 0, 64);
+    if (type == F32) memcpy(lanes, at, (size_t)count * 4);
+    for (int64_t k = 0; type == BF16 && k < count; k++) {
+        uint16_t half;
+        memcpy(&half, at + 2 * k, 2);
+        lanes[k] = widen(half);
+    }
+}
+static __attribute__((noinline, unused)) void write_part(char *at, const float lanes[16], int64_t count,
+                                                         int type)
+{
+    if (type == F32) memcpy(at, lanes, (size_t)count * 4);
+    for (int64_t k = 0; type == BF16 && k < count; k++) {
+        uint16_t half = narrow(lanes[k]);
+        memcpy(at + 2 * k, &half, 2);
+    }
+}
+
 /* Elements i … of a row of n, lanes past its end 0. */
 VEC v16 v_read(const char *row, int64_t i, int64_t n, int type)
 {
     const char *at = row + i * ELEMENT_BYTES(type);
+    float lanes[16];
     if (n - i >= 16) return type == BF16 ? v_load_bf16(at) : v_load(at);
-    float lanes[16] = {0};
-    for (int64_t k = 0; k < n - i; k++) {
-        uint16_t half;
-        if (type == BF16) {
-            memcpy(&half, at + 2 * k, 2);
-            lanes[k] = widen(half);
-        } else {
-            memcpy(lanes + k, at + 4 * k, 4);
-        }
-    }
+    read_part(lanes, at, n - i, type);
     return v_load(lanes);
 }
 
@@ -92,21 +114,14 @@ VEC v16 v_read(const char *row, int64_t i, int64_t n, int type)
 VEC void v_write(char *row, int64_t i, int64_t n, int type, v16 v)
 {
     char *at = row + i * ELEMENT_BYTES(type);
-    if (n - i >= 16) {
-        if (type == BF16)
-            v_store_bf16(at, v);
-        else
-            v_store(at, v);
-        return;
-    }
     float lanes[16];
-    v_store(lanes, v);
-    for (int64_t k = 0; k < n - i; k++) {
-        uint16_t half = narrow(lanes[k]);
-        if (type == BF16)
-            memcpy(at + 2 * k, &half, 2);
-        else
-            memcpy(at + 4 * k, lanes + k, 4);
+    if (n - i < 16) {
+        v_store(lanes, v);
+        write_part(at, lanes, n - i, type);
+    } else if (type == BF16) {
+        v_store_bf16(at, v);
+    } else {
+        v_store(at, v);
     }
 }
 

@@ -8,7 +8,7 @@
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
 /* c[0] + c[1] x + … by Horner's rule. */
-VEC v16 v_polynomial(v16 x, const float *c, size_t count)
+VEC_LONG v16 v_polynomial(v16 x, const float *c, size_t count)
 {
     v16 sum = v_set(c[count - 1]);
     for (size_t i = count - 1; i-- > 0;)
@@ -17,7 +17,7 @@ VEC v16 v_polynomial(v16 x, const float *c, size_t count)
 }
 
 /* Overflows to infinity and underflows through the subnormal numbers to 0, as it should. */
-VEC v16 v_exp(v16 x)
+VEC_LONG v16 v_exp(v16 x)
 {
     static const float tail[] = {0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558aep-5f, 0x1.12398p-7f,
                                  0x1.6a4f72p-10f};
@@ -31,7 +31,7 @@ VEC v16 v_exp(v16 x)
     return v_exp2i(v_add(e, v_set(1)), shifted);
 }
 
-VEC v16 v_tanh(v16 x)
+VEC_LONG v16 v_tanh(v16 x)
 {
     static const float tail[] = {-0x1.555554p-2f, 0x1.11107cp-3f,  -0x1.b9f22p-5f,
                                  0x1.63ad18p-6f,  -0x1.0c895ep-7f, 0x1.1ace3ep-9f};
@@ -41,7 +41,7 @@ VEC v16 v_tanh(v16 x)
     return v_sign(v_less(size, v_set(0.625f), small, large), x);
 }
 
-VEC v16 v_erf(v16 x)
+VEC_LONG v16 v_erf(v16 x)
 {
     static const float near[] = {0x1.06eba8p-3f, -0x1.81274p-2f,  0x1.ce2d6ap-4f,  -0x1.b8028ep-6f,
                                  0x1.54676cp-8f, -0x1.a80cap-11f, 0x1.5f4fb2p-14f, -0x1.740618p-20f};

@@ -47,13 +47,13 @@ VEC void v_store(void *p, v16 v)
 {
     memcpy(p, v.f, 64);
 }
-VEC v16 v_load_bf16(const void *p)
+VEC_LONG v16 v_load_bf16(const void *p)
 {
     uint16_t h[16];
     memcpy(h, p, 32);
     EACH(widen(h[i]));
 }
-VEC void v_store_bf16(void *p, v16 v)
+VEC_LONG void v_store_bf16(void *p, v16 v)
 {
     uint16_t h[16];
     for (int i = 0; i < 16; i++)
@@ -72,15 +72,15 @@ VEC v16 v_mul(v16 a, v16 b)
 {
     EACH(a.f[i] * b.f[i]);
 }
-VEC v16 v_div(v16 a, v16 b)
+VEC_LONG v16 v_div(v16 a, v16 b)
 {
     EACH(a.f[i] / b.f[i]);
 }
-VEC v16 v_sqrt(v16 a)
+VEC_LONG v16 v_sqrt(v16 a)
 {
     EACH(sqrt_exact(a.f[i]));
 }
-VEC v16 v_fma(v16 a, v16 b, v16 c)
+VEC_LONG v16 v_fma(v16 a, v16 b, v16 c)
 {
     EACH(fma_exact(a.f[i], b.f[i], c.f[i]));
 }
@@ -96,11 +96,11 @@ VEC v16 v_abs(v16 a)
 {
     EACH(float_of(bits_of(a.f[i]) & UINT32_C(0x7fffffff)));
 }
-VEC v16 v_sign(v16 a, v16 s)
+VEC_LONG v16 v_sign(v16 a, v16 s)
 {
     EACH(float_of((bits_of(a.f[i]) & UINT32_C(0x7fffffff)) | (bits_of(s.f[i]) & UINT32_C(0x80000000))));
 }
-VEC v16 v_less(v16 a, v16 b, v16 x, v16 y)
+VEC_LONG v16 v_less(v16 a, v16 b, v16 x, v16 y)
 {
     EACH(a.f[i] < b.f[i] ? x.f[i] : y.f[i]);
 }
@@ -110,22 +110,22 @@ VEC float exp2i(float y, float t)
     uint32_t half = n >> 1 | (n & UINT32_C(0x80000000)); /* arithmetic shift */
     return y * float_of((half + 127) << 23) * float_of((n - half + 127) << 23);
 }
-VEC v16 v_exp2i(v16 y, v16 t)
+VEC_LONG v16 v_exp2i(v16 y, v16 t)
 {
     EACH(exp2i(y.f[i], t.f[i]));
 }
-VEC v16 v_first(v16 v, int64_t count, float rest)
+VEC_LONG v16 v_first(v16 v, int64_t count, float rest)
 {
     EACH(i < count ? v.f[i] : rest);
 }
-VEC float v_sum(v16 v)
+VEC_LONG float v_sum(v16 v)
 {
     for (int width = 8; width; width /= 2)
         for (int i = 0; i < width; i++)
             v.f[i] += v.f[i + width];
     return v.f[0];
 }
-VEC float v_largest(v16 v)
+VEC_LONG float v_largest(v16 v)
 {
     for (int width = 8; width; width /= 2)
         for (int i = 0; i < width; i++)
