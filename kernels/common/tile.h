@@ -18,9 +18,14 @@
 #endif
 #define TILE_PANELS 4 /* the most panels of a tile */
 
-/* Loops over registers have to be unrolled early for the array to become registers. */
+/* Loops over registers have to be unrolled early for the array to become registers. Where every access is
+ * checked, or there are no registers to win, that only swells the code: a minute of compiling. */
 #if defined(__clang__)
+#if __has_feature(address_sanitizer) || defined(KHUB_ISA_PORTABLE)
+#define UNROLLED
+#else
 #define UNROLLED _Pragma("clang loop unroll(full)")
+#endif
 #else
 #define UNROLLED _Pragma("GCC unroll 24") /* TILE_SUMS at most */
 #endif
