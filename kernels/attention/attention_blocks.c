@@ -60,7 +60,7 @@ static int64_t look(scratch *s, const attention_call *c)
 }
 
 /* Rows (count, n) at `step` as (count, DIMS), n ≤ DIMS. */
-VEC void copy_rows(float (*to)[DIMS], const char *from, int64_t step, int64_t count, int64_t n, int type)
+VEC_LONG void copy_rows(float (*to)[DIMS], const char *from, int64_t step, int64_t count, int64_t n, int type)
 {
     for (int64_t j = 0; j < count; j++)
         for (int64_t i = 0; i < n; i += 16)
@@ -68,7 +68,7 @@ VEC void copy_rows(float (*to)[DIMS], const char *from, int64_t step, int64_t co
 }
 
 /* Dims d0 … d0 + n - 1 of the queries, a query a lane. */
-VEC void load_queries(scratch *s, const attention_call *c, int64_t d0, int64_t n, int type)
+VEC_LONG void load_queries(scratch *s, const attention_call *c, int64_t d0, int64_t n, int type)
 {
     _Alignas(64) float row[MAX_DIMS];
     for (int64_t i = 0; i < panels_in(s) * LANES; i++) {
@@ -83,7 +83,7 @@ VEC void load_queries(scratch *s, const attention_call *c, int64_t d0, int64_t n
 }
 
 /* The products of the queries with keys j0 … j0 + keys - 1. */
-VEC void scores(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int fresh, int type)
+VEC_LONG void scores(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int fresh, int type)
 {
     for (int64_t d = 0; d < c->dims; d += DIMS) {
         int64_t n = least(DIMS, c->dims - d);
@@ -105,7 +105,7 @@ VEC void scores(scratch *s, const attention_call *c, int64_t j0, int64_t keys, i
 }
 
 /* Scores become weights; `all`: every lane sees all keys of the block. */
-VEC void weigh(scratch *s, int64_t p, float scale, int64_t keys, int all)
+VEC_LONG void weigh(scratch *s, int64_t p, float scale, int64_t keys, int all)
 {
     const v16 nothing = v_set(-INFINITY), zero = v_set(0), limit = v_load(s->limit[p]);
     v16 before = v_load(s->largest[p]), largest = before, part[4] = {zero, zero, zero, zero};
@@ -130,7 +130,7 @@ VEC void weigh(scratch *s, int64_t p, float scale, int64_t keys, int all)
 }
 
 /* Goes on with the chains over keys `from` … `to`, each lane as far as it sees. */
-VEC void chain_seen(scratch *s, int64_t p, int64_t n, int64_t from, int64_t to)
+VEC_LONG void chain_seen(scratch *s, int64_t p, int64_t n, int64_t from, int64_t to)
 {
     v16 limit = v_load(s->limit[p]);
     for (int64_t j = from; j < to; j++) {
@@ -159,7 +159,7 @@ static void look_at_block(scratch *s, int64_t p, int64_t j0, int64_t *least_seen
 }
 
 /* Adds dims d … d + n - 1 of the values in kv to the sums of panel p. */
-VEC void add_values(scratch *s, int64_t p, int64_t d, int64_t n, int64_t all_see, int64_t some_see)
+VEC_LONG void add_values(scratch *s, int64_t p, int64_t d, int64_t n, int64_t all_see, int64_t some_see)
 {
     tile_call t = {.x = s->kv[0], .w = s->weight[p][0], .sum = s->chain[0], .count = all_see};
     tile_rows(&t, tile_values, n, 1, 1);
@@ -172,7 +172,7 @@ VEC void add_values(scratch *s, int64_t p, int64_t d, int64_t n, int64_t all_see
 }
 
 /* Keys j0 … j0 + keys - 1, for dims e … e + n - 1 of the result. */
-VEC void block(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int64_t e, int64_t n, int type)
+VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int64_t e, int64_t n, int type)
 {
     int64_t all_see[PANELS], some_see[PANELS];
     scores(s, c, j0, keys, j0 == 0 && e == 0, type);
@@ -192,7 +192,7 @@ VEC void block(scratch *s, const attention_call *c, int64_t j0, int64_t keys, in
 }
 
 /* Dims e … e + n - 1 of the result; zeros for a query that sees nothing. */
-VEC void store(scratch *s, const attention_call *c, int64_t e, int64_t n, int type)
+VEC_LONG void store(scratch *s, const attention_call *c, int64_t e, int64_t n, int type)
 {
     _Alignas(64) float row[MAX_DIMS];
     for (int64_t p = 0; p < panels_in(s); p++) {
@@ -211,7 +211,7 @@ VEC void store(scratch *s, const attention_call *c, int64_t e, int64_t n, int ty
     }
 }
 
-VEC void clear(scratch *s, int64_t n)
+VEC_LONG void clear(scratch *s, int64_t n)
 {
     for (int64_t p = 0; p < panels_in(s); p++) {
         for (int64_t d = 0; d < n; d++)
@@ -221,7 +221,7 @@ VEC void clear(scratch *s, int64_t n)
     }
 }
 
-VEC void attend(const attention_call *c, int type)
+VEC_LONG void attend(const attention_call *c, int type)
 {
     scratch s;
     int64_t all = c->queries * c->heads;

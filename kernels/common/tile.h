@@ -12,22 +12,23 @@
 #if defined(KHUB_ISA_AVX512)
 #define TILE_SUMS 24
 #define TILE_ROWS 12 /* the most rows of a tile: two panels go with them */
-#else
+#elif defined(KHUB_ISA_AVX2) || defined(KHUB_ISA_NEON)
 #define TILE_SUMS 6
 #define TILE_ROWS 6
+#else
+#define TILE_SUMS 2 /* a v16 is an array */
+#define TILE_ROWS 2
 #endif
 #define TILE_PANELS 4 /* the most panels of a tile */
 
 /* Loops over registers have to be unrolled early for the array to become registers. Where every access is
  * checked, or there are no registers to win, that only swells the code: a minute of compiling. */
-#if defined(__clang__)
-#if __has_feature(address_sanitizer) || defined(KHUB_ISA_PORTABLE)
+#if !defined(__clang__)
+#define UNROLLED _Pragma("GCC unroll 24") /* TILE_SUMS at most */
+#elif __has_feature(address_sanitizer) || TILE_SUMS == 2
 #define UNROLLED
 #else
 #define UNROLLED _Pragma("clang loop unroll(full)")
-#endif
-#else
-#define UNROLLED _Pragma("GCC unroll 24") /* TILE_SUMS at most */
 #endif
 
 /* The operands of a tile. Distances are in floats, those of `ahead` in bytes. */
@@ -43,7 +44,7 @@ typedef struct tile_call {
 } tile_call;
 
 /* All but `c` are constants: the shape of the tile, how x lies, whether to look ahead. */
-VEC void tile_compute(const tile_call *c, const int rows, const int panels, const ptrdiff_t x_row,
+VEC_LONG void tile_compute(const tile_call *c, const int rows, const int panels, const ptrdiff_t x_row,
                       const ptrdiff_t x_step, const int fetch)
 {
     v16 sum[TILE_SUMS], weight[TILE_PANELS];
@@ -94,7 +95,7 @@ VEC void tile_compute(const tile_call *c, const int rows, const int panels, cons
 
 /* Any number of rows, in even parts: 13 are 5, 4 and 4, since a tile of one row would wait for itself. c->x,
  * c->sum and c->ahead move on. */
-VEC void tile_rows(tile_call *c, void (*tile)(const tile_call *, int), int64_t rows, int panels,
+VEC_LONG void tile_rows(tile_call *c, void (*tile)(const tile_call *, int), int64_t rows, int panels,
                    ptrdiff_t x_row)
 {
     int64_t most = TILE_SUMS / panels < TILE_ROWS ? TILE_SUMS / panels : TILE_ROWS;

@@ -11,8 +11,8 @@
  * of 1.4e-7), and the sums have to leave the registers at the end of a block anyway. */
 #include "linear.h"
 
+#include "activation.h"
 #include "tile.h"
-#include "vmath.h"
 
 enum { CHAIN = 128, BLOCK_ROWS = 24, BLOCK_PANELS = 8, PANEL = LINEAR_PANEL };
 
@@ -33,7 +33,7 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* x[0 … rows)[k0 … k0 + count) of the call, from its row i0 on. */
-VEC void copy_x(block *b, const linear_call *c, int type, int64_t i0, int64_t rows, int64_t k0, int64_t count)
+VEC_LONG void copy_x(block *b, const linear_call *c, int type, int64_t i0, int64_t rows, int64_t k0, int64_t count)
 {
     for (int64_t r = 0; r < rows; r++) {
         const char *row = c->x + (i0 + r) * c->x_step + k0 * ELEMENT_BYTES(type);
@@ -52,7 +52,7 @@ VEC void widen_panel(float *to, const char *from, int64_t count)
 }
 
 /* Rows of the weight become columns of the panel; rows past the last are 0. */
-VEC void make_panel(float *to, const linear_call *c, int type, int64_t panel, int64_t k0, int64_t count)
+VEC_LONG void make_panel(float *to, const linear_call *c, int type, int64_t panel, int64_t k0, int64_t count)
 {
     float row[CHAIN];
     for (int64_t j = 0; j < PANEL; j++) {
@@ -94,7 +94,7 @@ VEC const char *next_panels(const linear_call *c, int type, int64_t g, int64_t p
 }
 
 /* Adds the chains from k0 on to the sums of `panels` panels from g on, for all rows of the block. */
-VEC void add_chains(block *b, const linear_call *c, int type, int form, int64_t g, int64_t panels,
+VEC_LONG void add_chains(block *b, const linear_call *c, int type, int form, int64_t g, int64_t panels,
                     int64_t rows, int64_t k0, int64_t count)
 {
     for (int64_t p = 0, width; p < panels; p += width) {
@@ -126,27 +126,24 @@ VEC void add_chains(block *b, const linear_call *c, int type, int form, int64_t 
     }
 }
 
-VEC v16 activate(v16 x, linear_activation activation)
+VEC_LONG v16 activate(v16 x, linear_activation activation)
 {
-    v16 half = v_mul(x, v_set(0.5f)), one = v_set(1);
     switch (activation) {
     case LINEAR_GELU:
-        return v_fma(half, v_erf(v_mul(x, v_set(0x1.6a09e6p-1f))), half); /* 1/sqrt(2) */
+        return v_gelu(x);
     case LINEAR_GELU_TANH:
-        return v_fma(half,
-                     v_tanh(v_mul(v_set(0x1.988454p-1f), v_fma(v_mul(v_set(0.044715f), x), v_mul(x, x), x))),
-                     half);
+        return v_gelu_tanh(x);
     case LINEAR_SILU:
-        return v_div(x, v_add(one, v_exp(v_sub(v_set(0), x))));
+        return v_silu(x);
     case LINEAR_RELU:
-        return v_max(v_set(0), x); /* the second when it is a NaN */
+        return v_relu(x);
     case LINEAR_NONE:
         break;
     }
     return x;
 }
 
-VEC void finish(const block *b, const linear_call *c, int type, int64_t i0, int64_t rows, int64_t g,
+VEC_LONG void finish(const block *b, const linear_call *c, int type, int64_t i0, int64_t rows, int64_t g,
                 int64_t panels)
 {
     for (int64_t p = 0; p < panels; p++) {
@@ -160,7 +157,7 @@ VEC void finish(const block *b, const linear_call *c, int type, int64_t i0, int6
     }
 }
 
-VEC void linear(const linear_call *c, int type, int form)
+VEC_LONG void linear(const linear_call *c, int type, int form)
 {
     block b;
     int64_t all = (c->n + PANEL - 1) / PANEL;
