@@ -83,32 +83,36 @@ static inline double peak_flops(void)
     return peak ? 2.0 * lanes * PEAK_CHAINS * PEAK_STEPS / measure(peak, NULL, 0.3).best : 0;
 }
 
+typedef uint64_t words8 __attribute__((vector_size(64)));
 typedef struct memory_read {
-    const uint64_t *words;
-    size_t count; /* a multiple of 16 */
+    const words8 *words;
+    size_t count; /* a multiple of 4 */
 } memory_read;
 
 static void read_memory(void *user)
 {
     const memory_read *r = user;
-    uint64_t sum[16] = {0}; /* vectors, when the compiler sees it */
-    for (size_t i = 0; i < r->count; i += 16)
-        for (size_t k = 0; k < 16; k++)
-            sum[k] += r->words[i + k];
-    for (size_t k = 1; k < 16; k++)
-        sum[0] += sum[k];
-    __asm__ volatile("" : : "r"(sum[0]));
+    words8 a = {0}, b = {0}, c = {0}, d = {0};
+    for (size_t i = 0; i < r->count; i += 4) {
+        a += r->words[i];
+        b += r->words[i + 1];
+        c += r->words[i + 2];
+        d += r->words[i + 3];
+    }
+    a += b + c + d;
+    __asm__ volatile("" : : "m"(a));
 }
 
 /* Bytes a second that one core reads of `bytes` bytes which are read again and again. */
 static inline double read_bandwidth(size_t bytes)
 {
-    memory_read r = {calloc(bytes / 128, 128), bytes / 128 * 16};
-    if (!r.words) return 0;
-    memset((void *)(uintptr_t)r.words, 1, r.count * 8);
-    double taken = measure(read_memory, &r, 0.3).best;
-    free((void *)(uintptr_t)r.words);
-    return (double)(r.count * 8) / taken;
+    words8 *words = aligned_alloc(64, bytes / 256 * 256);
+    if (!words) return 0;
+    memset(words, 1, bytes / 256 * 256);
+    memory_read r = {words, bytes / 256 * 4};
+    double taken = measure(read_memory, &r, 0.5).best;
+    free(words);
+    return (double)(r.count * sizeof(words8)) / taken;
 }
 
 #endif
