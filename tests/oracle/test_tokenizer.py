@@ -1,0 +1,296 @@
+"""Token ids equal those of the Python package `tokenizers`: for every character, for generated texts, for real ones."""
+
+import json
+import os
+import pathlib
+import random
+import re
+import struct
+import subprocess
+
+import pytest
+from texts import texts
+from tokenizers import BertWordPieceTokenizer, Tokenizer
+from tokenizers.normalizers import BertNormalizer
+
+MODEL = pathlib.Path(os.environ["KHUB_MODEL"])
+TOKENS = os.path.join(os.environ["KHUB_BINARY"], "tests", "oracle_tokens")
+KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
+USUAL = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
+
+
+def khub(directory, batch, max_tokens=0):
+    """(ids, flags) of each text, all from one process; flags: 1 was cut, 2 wasn't UTF-8."""
+    data = b"".join(struct.pack("=I", len(t)) + t for t in batch)
+    done = subprocess.run([TOKENS, directory, str(max_tokens)], input=data, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    found, at = [], 0
+    for _ in batch:
+        count, flags = struct.unpack_from("=II", done.stdout, at)
+        found.append((list(struct.unpack_from(f"={count}i", done.stdout, at + 8)), flags))
+        at += 8 + 4 * count
+    assert at == len(done.stdout)
+    return found
+
+
+def is_utf8(text):
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def compare(peer, directory, batch, max_tokens=0):
+    """The peer may be one without truncation and padding."""
+    whole = [e.ids for e in peer.encode_batch([t.decode("utf-8", "replace") for t in batch])]
+    expected = whole
+    if max_tokens:
+        peer.enable_truncation(max_tokens)
+        expected = [e.ids for e in peer.encode_batch([t.decode("utf-8", "replace") for t in batch])]
+        peer.no_truncation()
+    wrong = []
+    for text, ids, full, (got, flags) in zip(batch, expected, whole, khub(directory, batch, max_tokens), strict=True):
+        if got != ids or flags != (len(full) > len(ids)) + 2 * (not is_utf8(text)):
+            wrong.append((text[:200], ids[:50], got[:50], flags))
+    assert not wrong, f"{len(wrong)} of {len(batch)} texts differ, such as\n" + "\n".join(map(repr, wrong[:5]))
+
+
+def real_peer():
+    peer = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
+    peer.no_truncation()
+    peer.no_padding()
+    return peer
+
+
+def pieces():
+    return [t.removeprefix("##") for t in (MODEL / "vocab.txt").read_text().splitlines() if not t.startswith("[")]
+
+
+# ---- tokenizers made here ----
+
+
+def describe(vocabulary, added=(), prefix="##", max_characters=100, **normalizer):
+    return {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": list(added),
+        "normalizer": {"type": "BertNormalizer", **USUAL, **normalizer},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+                       {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [1], "tokens": ["[CLS]"]},
+                               "[SEP]": {"id": "[SEP]", "ids": [2, 0], "tokens": ["[SEP]", "[UNK]"]}},
+        },
+        "decoder": None,
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": prefix,
+                  "max_input_chars_per_word": max_characters, "vocab": vocabulary},
+    }
+
+
+def numbered(tokens):
+    return {t: i for i, t in enumerate(["[UNK]", "[CLS]", "[SEP]", *tokens])}
+
+
+def build(directory, description, **how):
+    (directory / "tokenizer.json").write_text(json.dumps(description, **how))
+    return Tokenizer.from_file(str(directory / "tokenizer.json"))
+
+
+def alphabet(directory, batch, **normalizer):
+    """A tokenizer that has every character that the peer's normalization leaves of these texts, at the start of a word and
+    in it: its ids show the normalized text and where the words end."""
+    normalize = BertNormalizer(**{**USUAL, **normalizer})
+    left = set(normalize.normalize_str(b" ".join(batch).decode("utf-8", "replace"))) - {"\0"} # no token may hold a NUL
+    return build(directory, describe(numbered([p + c for c in sorted(left) for p in ("", "##")]), max_characters=10**6, **normalizer))
+
+
+# ---- every character ----
+
+PLANES = [range(n << 16, (n + 1) << 16) for n in range(17)]
+WITH_LETTERS = [0, 1, 2, 3, 14] # the other planes are unassigned or private as a whole
+SETTINGS = {
+    "usual": {}, "accents stay": {"strip_accents": False}, "case stays": {"lowercase": False, "strip_accents": True},
+    "ideographs stay": {"handle_chinese_chars": False}, "dirt stays": {"clean_text": False},
+}
+EVERYWHERE = [("usual", plane) for plane in WITH_LETTERS] + [(s, p) for s in list(SETTINGS)[1:] for p in (0, 1)]
+
+
+def each_in(template, plane, count=64):
+    """Texts in which each character of the plane stands once in the template's {}."""
+    every = [template.replace("{}", chr(c)) for c in PLANES[plane] if not 0xD800 <= c < 0xE000]
+    return ["".join(every[i:i + count]).encode() for i in range(0, len(every), count)]
+
+
+@pytest.mark.parametrize("settings,plane", EVERYWHERE)
+def test_every_character(tmp_path, settings, plane):
+    """Alone, within a word, and between two marks that change places unless it parts them."""
+    batch = each_in("{} a{}b \U0001D16D{}\U0001D165 ", plane)
+    compare(alphabet(tmp_path, batch, **SETTINGS[settings]), tmp_path, batch)
+
+
+@pytest.mark.parametrize("plane", sorted({*range(17)} - {*WITH_LETTERS}))
+def test_every_character_that_is_no_letter(tmp_path, plane):
+    """It is unknown, or goes: which of the two, the neighbours' ids show."""
+    compare(build(tmp_path, describe(numbered(["a", "##b", "b", "##a"]))), tmp_path, each_in("{} a{}b ", plane))
+
+
+def added(id, content, **flags):
+    return {"id": id, "content": content, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+            "special": True, **flags}
+
+
+@pytest.mark.parametrize("plane", [0, 1])
+def test_what_joins_a_word(tmp_path, plane):
+    """Beside an added token that must stand alone, and one that takes white space along."""
+    peer = build(tmp_path, describe(numbered("abm"), [added(6, "<m>", single_word=True), added(7, "<s>", lstrip=True, rstrip=True)]))
+    compare(peer, tmp_path, each_in("{}<m> a{}<s>{}b ", plane))
+
+
+# ---- generated texts ----
+
+GENERATED = 20000
+
+
+@pytest.fixture(scope="module")
+def generated():
+    made = texts(GENERATED, pieces(), seed=3)
+    assert len(made) == GENERATED
+    assert sum(not is_utf8(t) for t in made) > 1000
+    assert sum(b"[SEP]" in t for t in made) > 500
+    assert len(set("".join(t.decode("utf-8", "replace") for t in made))) > 40000
+    return made
+
+
+def test_generated_texts(generated):
+    compare(real_peer(), MODEL, generated)
+
+
+@pytest.mark.parametrize("max_tokens", [2, 3, 16, 128])
+def test_cut_texts(generated, max_tokens):
+    compare(real_peer(), MODEL, generated[:2000], max_tokens)
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_generated_texts_to_the_character(tmp_path, generated, settings):
+    batch = generated[:2000]
+    compare(alphabet(tmp_path, batch, **SETTINGS[settings]), tmp_path, batch)
+
+
+def test_the_command(tmp_path, generated):
+    lines = [t for t in generated if b"\n" not in t and not t.endswith(b"\r")][:3000]
+    assert len(lines) == 3000
+    (tmp_path / "lines").write_bytes(b"\n".join(lines))
+    done = subprocess.run([KHUB, "tokenize", "--model", MODEL, "--tokens", "--file", tmp_path / "lines"], capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    peer = real_peer()
+    for line, answer, expected in zip(lines, answers, peer.encode_batch([t.decode("utf-8", "replace") for t in lines]), strict=True):
+        assert answer == {"ids": expected.ids, "tokens": expected.tokens}, line
+
+
+def test_marks_in_any_order(tmp_path):
+    """Runs of marks, most of which stay, with what may part them."""
+    rng = random.Random(5)
+    staying = [*"\u302E\u302F\u1B44\u1BAA\u1BF2\uA953\uA9C0\U000111C0\U0001D165\U0001D166\U0001D16D\U0001D16E\u08D4\u1DFB\U0001E000\U0001E94A"]
+    others = [*"\u0301\u0345\u05B0\u064B\u0F71\u3099\u0488\u20DD\u0903\u1715\U00016FF0a .\x00\x07\u00AD\u200D\uFFFD\u4E2D\u1E69\u0344"]
+    batch = ["".join(rng.choice(staying if rng.random() < 0.8 else others) for _ in range(rng.randint(1, 60))).encode() for _ in range(5000)]
+    for settings in ({}, {"clean_text": False}, {"handle_chinese_chars": False}):
+        compare(alphabet(tmp_path, batch, **settings), tmp_path, batch)
+
+
+# ---- added tokens, prefixes, lengths of words ----
+
+CONTENTS = ["<a>", "<a", "a>", "ab", "a b", " a", "b ", "A", "\u00C9", "e\u0301", "[X]", "\u4E2D", "\u4E2Da", "<<", "a-b", "\u1E9E", "_", "B  A"]
+SCRAPS = [*CONTENTS, " ", "  ", "\u3000", "\t", "b", "x", "<", ">", "-", ".", "\u0301", "\u00AD", "E", "\xE9", "\x01"]
+
+
+def random_added(rng, vocabulary):
+    chosen = rng.sample(CONTENTS, rng.randint(1, 8))
+    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    ids = iter(range(len(vocabulary), len(vocabulary) + len(chosen)))
+    return [added(vocabulary[c] if c in vocabulary else next(ids), c, **{f: rng.random() < 0.4 for f in flags}) for c in chosen]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_added_tokens(tmp_path, seed):
+    rng = random.Random(seed)
+    tokens = numbered([p + c for c in "abexs<>-._\xE9\u4E2D\xDF" for p in ("", "##")] + (["ab"] if seed % 2 else []))
+    settings = {k: rng.random() < 0.7 for k in USUAL}
+    peer = build(tmp_path, describe(tokens, random_added(rng, tokens), **settings))
+    compare(peer, tmp_path, ["".join(rng.choice(SCRAPS) for _ in range(rng.randint(0, 30))).encode() for _ in range(300)])
+
+
+@pytest.mark.parametrize("prefix", ["##", "", "\u2581\xE9", "a"])
+@pytest.mark.parametrize("max_characters", [0, 1, 7, 1000])
+def test_pieces(tmp_path, prefix, max_characters):
+    """Every mix of pieces over two letters, so that the longest isn't always the one to take."""
+    rng = random.Random(7)
+    some = {"".join(rng.choice("a\xE9b") for _ in range(rng.randint(1, 6))) for _ in range(60)}
+    tokens = sorted({p + t for t in some for p in ("", prefix) if rng.random() < 0.6})
+    peer = build(tmp_path, describe(numbered(tokens), prefix=prefix, max_characters=max_characters, strip_accents=False))
+    compare(peer, tmp_path, [" ".join("".join(rng.choice("aa\xE9b") for _ in range(rng.randint(1, 20))) for _ in range(5)).encode() for _ in range(500)])
+
+
+@pytest.mark.parametrize("how", [{}, {"indent": 1}, {"ensure_ascii": False}, {"sort_keys": True}, {"separators": (",", ":")}])
+def test_ways_to_write_the_file(tmp_path, how):
+    tokens = numbered(["a", "##a", '"', "\\", "/", "\x7F", "\u4E2D", "\U0001F600", "\u2028", "{", "}", "]", ":", ","])
+    peer = build(tmp_path, describe(tokens), **how)
+    compare(peer, tmp_path, ['a aa " \\ / \u4E2D \U0001F600 \u2028 {} ]:, x'.encode()])
+
+
+def test_no_post_processor_no_normalizer(tmp_path):
+    description = {**describe(numbered(["A", "a", "##a"])), "post_processor": None, "normalizer": None}
+    compare(build(tmp_path, description), tmp_path, [b"A a aa AA", b""])
+
+
+@pytest.mark.parametrize("config", [{}, {"do_lower_case": False}, {"do_lower_case": False, "strip_accents": True},
+                                    {"strip_accents": False}, {"tokenize_chinese_chars": False}])
+def test_vocab_txt(tmp_path, generated, config):
+    (tmp_path / "vocab.txt").write_bytes((MODEL / "vocab.txt").read_bytes())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    peer = BertWordPieceTokenizer(str(tmp_path / "vocab.txt"), lowercase=config.get("do_lower_case", True),
+                                  strip_accents=config.get("strip_accents"), handle_chinese_chars=config.get("tokenize_chinese_chars", True))
+    compare(peer, tmp_path, generated[:2000])
+
+
+# ---- real texts ----
+
+LOCALES = pathlib.Path("/usr/share/i18n/locales") # of the package locales
+FORTUNES = pathlib.Path("/usr/share/games/fortunes") # of fortunes-ru, fortunes-zh
+
+
+def locale_texts():
+    """Names of days, months, countries and what goes with them, in every language that glibc knows."""
+    files = sorted(p for p in LOCALES.iterdir() if re.fullmatch(r"[a-z]{2,3}_[A-Z]{2}(@\w+)?", p.name))
+    assert len({p.name.split("_")[0] for p in files}) >= 180, f"{LOCALES}: too few languages"
+    for path in files:
+        body = path.read_text("utf-8", "replace").partition("LC_TIME")[2]
+        yield re.sub(r"<U([0-9A-F]{4,8})>", lambda m: chr(int(m[1], 16)), body)
+
+
+def fortune_texts():
+    files = [p for p in sorted(FORTUNES.rglob("*")) if p.is_file() and not p.is_symlink() and p.suffix not in (".dat", ".u8")]
+    read = [p.read_bytes() for p in files]
+    texts_of = [t.decode("utf-8") for t in read if is_utf8(t)]
+    joined = "".join(texts_of)
+    assert len(re.findall("[\u0400-\u04FF]", joined)) > 100000, f"{FORTUNES}: too little Russian"
+    assert len(re.findall("[\u4E00-\u9FFF]", joined)) > 30000, f"{FORTUNES}: too little Chinese"
+    for one in texts_of:
+        yield from one.split("\n%\n")[::4]
+
+
+def python_texts():
+    """English and code."""
+    files = sorted(pathlib.Path(os.__file__).parent.glob("*.py"))
+    assert len(files) > 150
+    for path in files[::4]:
+        yield path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("source", [locale_texts, fortune_texts, python_texts])
+def test_real_texts(source):
+    batch = [t.encode() for t in source()]
+    assert sum(map(len, batch)) > 500000
+    compare(real_peer(), MODEL, batch)
