@@ -178,23 +178,38 @@ static void print_archs(const khub_platform *p)
     if (khub_platform_device_arch(p, 0)) putchar('\n');
 }
 
+/* What must be known before any build can fit; NULL: nothing is missing. */
+static const char *why_no_build(const khub_platform *p)
+{
+    static const char *const versioned[] = {"cuda", "rocm", "xpu", "cann"};
+    const char *backend = khub_platform_backend(p), *macos = khub_platform_macos(p);
+    if (!backend || !khub_platform_arch(p) || !khub_platform_os(p))
+        return "none: backend, architecture and system have to be known";
+    for (size_t i = 0; i < sizeof(versioned) / sizeof(*versioned); i++)
+        if (!strcmp(backend, versioned[i])) return "none: the backend's version isn't known";
+    if (!strcmp(backend, "metal") && (!macos || atoi(macos) < 26))
+        return "none: metal builds need macOS 26.0";
+    if (!khub_platform_tvm_ffi(p) && !khub_platform_torch(p))
+        return "none: neither tvm-ffi nor torch is known";
+    return NULL;
+}
+
 /* The names of builds, as far as the facts that decide are known. */
 static void print_builds(const khub_platform *p)
 {
     char version[32];
     const char *backend = khub_platform_backend(p), *arch = khub_platform_arch(p), *os = khub_platform_os(p);
-    int tvm_ffi = squeezed(version, khub_platform_tvm_ffi(p));
+    const char *none = why_no_build(p);
     puts("\nbuilds that fit");
-    if (!backend || !arch || !os) {
-        puts("  none: backend, architecture and system have to be known");
+    if (none) {
+        printf("  %s\n", none);
         return;
     }
-    if (tvm_ffi) printf("  tvm-ffi%s-%s-%s-%s\n", version, backend, arch, os);
+    if (squeezed(version, khub_platform_tvm_ffi(p)))
+        printf("  tvm-ffi%s-%s-%s-%s\n", version, backend, arch, os);
     if (squeezed(version, khub_platform_torch(p)))
         printf("  torch%s-%s-%s-%s\n  torch-stable-abi%s-%s-%s-%s, and lower\n", version, backend, arch, os,
                version, backend, arch, os);
-    else if (!tvm_ffi)
-        puts("  none: neither tvm-ffi nor torch is known");
     if (!strncmp(backend, "cu", 2)) puts("  and the same with a lower minor version of CUDA");
     print_archs(p);
 }

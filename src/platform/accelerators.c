@@ -126,7 +126,7 @@ static int read_devices(khub_accelerator_info *out, const json_t *root, const kh
     return 0;
 }
 
-static int read_answer(search *s, const char *text, khub__pool *pool)
+static int read_answer(khub_accelerator_info *out, int *no_device, const char *text, khub__pool *pool)
 {
     const khub__json_source source = {"khub-probe", NULL};
     const char *presence = NULL, *version = NULL, *reason = NULL;
@@ -138,13 +138,13 @@ static int read_answer(search *s, const char *text, khub__pool *pool)
     int bad = khub__json_string(&presence, root, "presence", &source) != KHUB_OK ||
               khub__json_string(&version, root, "version", &source) != KHUB_OK ||
               khub__json_string(&reason, root, "reason", &source) != KHUB_OK ||
-              khub__json_bool(&s->no_device, root, "no_device", &source) != KHUB_OK ||
-              khub__presence_parse(&s->out->presence, presence) != 0 ||
+              khub__json_bool(no_device, root, "no_device", &source) != KHUB_OK ||
+              khub__presence_parse(&out->presence, presence) != 0 ||
               (version && khub__version_parse(&parsed, version) != 0) ||
-              read_devices(s->out, root, &source, pool) != 0;
+              read_devices(out, root, &source, pool) != 0;
     if (!bad) {
-        s->out->version = khub__pool_text(pool, version);
-        s->out->reason = khub__pool_text(pool, reason);
+        out->version = khub__pool_text(pool, version);
+        out->reason = khub__pool_text(pool, reason);
     }
     json_decref(root);
     return bad ? -1 : 0;
@@ -173,23 +173,32 @@ static const char *say_end(const khub__ask *ask, uint32_t timeout_ms, khub__pool
     return "khub-probe's answer isn't understood";
 }
 
+/* Which of two answers tells more: a device, a failure, a driver without a device, no driver. */
+static int weight(const khub_accelerator_info *info, int no_device)
+{
+    if (info->presence == KHUB_FOUND) return 4;
+    if (info->presence == KHUB_BROKEN) return 3;
+    return no_device ? 2 : info->reason ? 1 : 0;
+}
+
 /* 1: another file of that name is worth a try. */
 static int take_end(search *s, const khub__ask *ask, uint32_t timeout_ms, khub__pool *pool)
 {
-    khub_accelerator_info before = *s->out;
+    khub_accelerator_info info = {.backend = s->kind->backend};
+    int no_device = 0;
     char *real = realpath(ask->library, NULL); /* the C library's memory */
-    *s->out = (khub_accelerator_info){.backend = s->kind->backend};
-    if (ask->end != KHUB__ASK_ANSWERED || read_answer(s, ask->answer, pool) != 0) {
-        s->out->presence = KHUB_BROKEN;
-        s->out->reason = say_end(ask, timeout_ms, pool);
-        s->out->devices = NULL;
-        s->out->device_count = 0;
+    if (ask->end != KHUB__ASK_ANSWERED || read_answer(&info, &no_device, ask->answer, pool) != 0) {
+        info = (khub_accelerator_info){.backend = s->kind->backend, .presence = KHUB_BROKEN};
+        info.reason = say_end(ask, timeout_ms, pool);
     }
-    s->out->path = khub__pool_text(pool, real ? real : ask->library);
+    info.path = khub__pool_text(pool, real ? real : ask->library);
     free(real);
-    if (before.presence == KHUB_BROKEN && s->out->presence != KHUB_FOUND)
-        *s->out = before; /* the first tells more */
-    return s->out->presence != KHUB_FOUND && ask->end == KHUB__ASK_ANSWERED;
+    int stop = info.presence == KHUB_FOUND || ask->end != KHUB__ASK_ANSWERED;
+    if (weight(&info, no_device) > weight(s->out, s->no_device)) {
+        *s->out = info;
+        s->no_device = no_device;
+    }
+    return !stop;
 }
 
 /* One file of each backend that still has one, side by side. 0: there was nothing left to ask. */

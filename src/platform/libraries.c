@@ -317,7 +317,7 @@ void khub__find_cudart(khub_library_info *out, const khub__places *places, khub_
     for (size_t i = 0; places->site && !found && i < sizeof(in_site) / sizeof(*in_site); i++)
         found = take_if_there(out, places->site, in_site[i], "virtual environment", pool);
     if (!found && places->cuda_home)
-        found = take_if_there(out, places->cuda_home, "lib64/libcudart.so", "CUDA_HOME", pool);
+        found = take_if_there(out, places->cuda_home, "lib64/libcudart.so", "toolkit", pool);
     for (size_t i = 0; !found && i < sizeof(names) / sizeof(*names); i++)
         found = take_from_loader(out, places, names[i], pool);
     if (!found && home) found = take_if_there(out, home, "libcudart.so", "toolkit", pool);

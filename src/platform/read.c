@@ -12,7 +12,6 @@ enum { MAX_FILE_BYTES = 1 << 20 };
 typedef struct reader {
     khub_platform *p;
     khub__json_source source;
-
 } reader;
 
 static int fail_field(const reader *r, const char *key, const char *value, const char *expected)
