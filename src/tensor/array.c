@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+enum { TEXT_MAX = 1024 };
 enum { ALIGNMENT = 64 }; /* a cache line, and the widest vector that a kernel loads */
 
 const char *khub__shape_text(char text[128], int32_t ndim, const int64_t *shape)
@@ -29,35 +30,41 @@ static int take_memory(khub_array *array, int64_t bytes)
     return 1;
 }
 
-int khub__array_make(khub_array *out, khub_dtype dtype, int32_t ndim, const int64_t *shape, const char *what,
+/* "FILE: float32[2,3]", or without the file. */
+static void name_array(char text[TEXT_MAX], const khub_array *array, const char *file)
+{
+    char dtype[32], extents[128];
+    const khub_tensor *t = &array->tensor;
+    snprintf(text, TEXT_MAX, "%s%s%s%s", file ? file : "", file ? ": " : "", khub_dtype_name(t->dtype, dtype),
+             khub__shape_text(extents, t->ndim, t->shape));
+}
+
+int khub__array_make(khub_array *out, khub_dtype dtype, int32_t ndim, const int64_t *shape, const char *file,
                      khub_error *err)
 {
+    char text[TEXT_MAX];
     memset(out, 0, sizeof(*out));
-    char name[32], extents[128];
     if (ndim < 0 || ndim > KHUB_MAX_NDIM)
-        return khub__fail(err, KHUB_E_INVAL, "%s: has %d dimensions, 0 to %d are possible", what, (int)ndim,
+        return khub__fail(err, KHUB_E_INVAL, "an array of %d dimensions: 0 to %d are possible", (int)ndim,
                           KHUB_MAX_NDIM);
-    if (dtype.bits == 0 || dtype.lanes == 0)
-        return khub__fail(err, KHUB_E_INVAL, "%s: its dtype has no size (%s)", what,
-                          khub_dtype_name(dtype, name));
     out->tensor = khub_tensor_over(NULL, dtype, ndim, out->shape);
     if (ndim > 0) memcpy(out->shape, shape, (size_t)ndim * sizeof(*shape));
+    name_array(text, out, file);
     int64_t bytes = khub_tensor_bytes(&out->tensor);
     int rc = KHUB_OK;
-    if (bytes < 0)
-        rc = khub__fail(err, KHUB_E_INVAL, "%s: %s%s has a negative extent or more than 2^63 bytes", what,
-                        khub_dtype_name(dtype, name), khub__shape_text(extents, ndim, out->shape));
+    if (dtype.bits == 0 || dtype.lanes == 0)
+        rc = khub__fail(err, KHUB_E_INVAL, "%s: the dtype has no size", text);
+    else if (bytes < 0)
+        rc = khub__fail(err, KHUB_E_INVAL, "%s: a negative extent, or more than 2^63 bytes", text);
     else if (!take_memory(out, bytes))
-        rc = khub__fail(err, KHUB_E_NOMEM, "%s: out of memory: %s%s takes %lld bytes", what,
-                        khub_dtype_name(dtype, name), khub__shape_text(extents, ndim, out->shape),
-                        (long long)bytes);
+        rc = khub__fail(err, KHUB_E_NOMEM, "%s: out of memory for %lld bytes", text, (long long)bytes);
     if (rc != KHUB_OK) memset(out, 0, sizeof(*out));
     return rc;
 }
 
 int khub_array_new(khub_array *out, khub_dtype dtype, int32_t ndim, const int64_t *shape, khub_error *err)
 {
-    int rc = khub__array_make(out, dtype, ndim, shape, "array", err);
+    int rc = khub__array_make(out, dtype, ndim, shape, NULL, err);
     if (rc == KHUB_OK && out->tensor.data)
         memset(out->tensor.data, 0, (size_t)khub_tensor_bytes(&out->tensor));
     return rc;

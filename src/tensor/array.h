@@ -3,8 +3,8 @@
 
 #include <khub/npy.h>
 
-/* khub_array_new without zeroing the memory; `what` names the array in messages. */
-int khub__array_make(khub_array *out, khub_dtype dtype, int32_t ndim, const int64_t *shape, const char *what,
+/* khub_array_new without zeroing the memory; messages start with `file` unless it is NULL. */
+int khub__array_make(khub_array *out, khub_dtype dtype, int32_t ndim, const int64_t *shape, const char *file,
                      khub_error *err);
 
 /* "[2,3]" into `text`, which is returned; extents that don't fit are left out ("[2,…]"). */

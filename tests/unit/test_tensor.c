@@ -215,15 +215,27 @@ START_TEST(array_that_cannot_be)
         int status;
         const char *words;
     } table[] = {
-        {f32, 9, {1, 1, 1, 1, 1, 1, 1, 1, 1}, KHUB_E_INVAL, "has 9 dimensions, 0 to 8"},
-        {f32, -1, {0}, KHUB_E_INVAL, "has -1 dimensions"},
-        {f32, 2, {3, -4}, KHUB_E_INVAL, "float32[3,-4] has a negative extent"},
-        {f32, 1, {BIG}, KHUB_E_INVAL, "float32[4611686018427387904] has"},
-        {f32, 8, {BIG, BIG, BIG, BIG, BIG, BIG, BIG, BIG}, KHUB_E_INVAL, ",...] has"},
-        {f32, 1, {BIG / 4}, KHUB_E_NOMEM, "float32[1152921504606846976] takes 4611686018427387904 bytes"},
-        {khub_dtype_of(KHUB_DTYPE_INT, 8), 1, {INT64_MAX}, KHUB_E_NOMEM, "takes 9223372036854775807 bytes"},
-        {khub_dtype_of(KHUB_DTYPE_FLOAT, 0), 1, {1}, KHUB_E_INVAL, "no size (float0)"},
-        {{KHUB_DTYPE_FLOAT, 32, 0}, 1, {1}, KHUB_E_INVAL, "no size (float32x0)"},
+        {f32, 9, {1, 1, 1, 1, 1, 1, 1, 1, 1}, KHUB_E_INVAL, "an array of 9 dimensions: 0 to 8"},
+        {f32, -1, {0}, KHUB_E_INVAL, "of -1 dimensions"},
+        {f32, 2, {3, -4}, KHUB_E_INVAL, "float32[3,-4]: a negative extent"},
+        {f32,
+         1,
+         {BIG},
+         KHUB_E_INVAL,
+         "float32[4611686018427387904]: a negative extent, or more than 2^63 bytes"},
+        {f32, 8, {BIG, BIG, BIG, BIG, BIG, BIG, BIG, BIG}, KHUB_E_INVAL, ",...]: a negative"},
+        {f32,
+         1,
+         {BIG / 4},
+         KHUB_E_NOMEM,
+         "float32[1152921504606846976]: out of memory for 4611686018427387904 bytes"},
+        {khub_dtype_of(KHUB_DTYPE_INT, 8),
+         1,
+         {INT64_MAX},
+         KHUB_E_NOMEM,
+         "int8[9223372036854775807]: out of memory for 9223372036854775807 bytes"},
+        {khub_dtype_of(KHUB_DTYPE_FLOAT, 0), 1, {1}, KHUB_E_INVAL, "float0[1]: the dtype has no size"},
+        {{KHUB_DTYPE_FLOAT, 32, 0}, 1, {1}, KHUB_E_INVAL, "float32x0[1]: the dtype has no size"},
     };
     khub_error err = {0};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
