@@ -1,11 +1,13 @@
 /* The table of commands. */
 #include "cli.h"
 
+extern const cli_command cli_call;
 extern const cli_command cli_embed;
 extern const cli_command cli_platform_command;
 extern const cli_command cli_tokenize;
 extern const cli_command cli_variants;
 
 const cli_command *const cli_commands[] = {
+    &cli_call,
     &cli_embed, &cli_platform_command, &cli_tokenize, &cli_variants, NULL,
 };

@@ -53,6 +53,12 @@ static int store(const cli_option *option, const char *value, const char *comman
     return 0;
 }
 
+/* Of what starts with "-". */
+static int is_negative_number(const char *argument)
+{
+    return strchr("0123456789.", argument[1]) || !strcmp(argument, "-inf") || !strcmp(argument, "-nan");
+}
+
 /* Takes argv[*i] as an option. 1: taken, 0: it is no option, -1: said. */
 static int take(int argc, char **argv, int *i, const cli_option *options, size_t count)
 {
@@ -62,8 +68,7 @@ static int take(int argc, char **argv, int *i, const cli_option *options, size_t
     if (!strcmp(argument, "-v")) return verbose = 1;
     const cli_option *option = match(options, count, argument, &value);
     if (!option) {
-        if ((argument[1] >= '0' && argument[1] <= '9') || argument[1] == '.')
-            return 0; /* a negative number */
+        if (is_negative_number(argument)) return 0;
         cli_usage(argv[0], "there is no option \"%s\"", argument);
         return -1;
     }

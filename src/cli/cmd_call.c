@@ -1,0 +1,231 @@
+/* khub call: calls one function of a kernel with arguments from the command line and from files. */
+#include "arguments.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* One call, from its words to its files. */
+typedef struct call {
+    char *repository;      /* "khub/norm" */
+    const char *function;  /* "rms_norm", behind it in argv */
+    const char *directory; /* that files are written to; NULL: the current one */
+    cli_argument *arguments;
+    int count;
+    khub_kernel *kernel;
+    khub_value result;
+    char *result_file; /* a returned tensor was saved there; NULL: it wasn't */
+} call;
+
+/* "REPO:FUNCTION", split at its last colon. */
+static int parse_target(call *c, const char *target)
+{
+    const char *colon = strrchr(target, ':');
+    if (!colon || colon == target || !colon[1])
+        return cli_usage("call", "\"%s\" isn't REPO:FUNCTION; khub functions %s lists the functions", target,
+                         target[0] && target[0] != ':' ? target : "REPO");
+    c->function = colon + 1;
+    c->repository = strndup(target, (size_t)(colon - target));
+    return c->repository ? EXIT_DONE : cli_usage("call", "out of memory");
+}
+
+/* Whether two outputs, or an output and the result, would be one file. */
+static int parse_names(const call *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        const char *name = c->arguments[i].name;
+        if (name && c->directory && !strcmp(name, "result"))
+            return cli_usage("call",
+                             "%s: with -o, result.npy is what the function returns; take another name",
+                             c->arguments[i].text);
+        for (int k = 0; name && k < i; k++)
+            if (c->arguments[k].name && !strcmp(name, c->arguments[k].name))
+                return cli_usage("call", "%s and %s would both be written to %s.npy", c->arguments[k].text,
+                                 c->arguments[i].text, name);
+    }
+    return EXIT_DONE;
+}
+
+static int parse(call *c, int argc, char **argv)
+{
+    if (argc < 1) return cli_usage("call", "which function?");
+    int status = parse_target(c, argv[1]);
+    if (status != EXIT_DONE) return status;
+    c->arguments = calloc((size_t)argc, sizeof(*c->arguments)); /* one more than there are: never of size 0 */
+    if (!c->arguments) return cli_usage("call", "out of memory");
+    for (; c->count < argc - 1 && status == EXIT_DONE; c->count++)
+        status = cli_argument_parse(&c->arguments[c->count], argv[2 + c->count]);
+    return status == EXIT_DONE ? parse_names(c) : status;
+}
+
+/* Said before the work rather than after it. */
+static int check_directory(const call *c)
+{
+    struct stat st;
+    if (!c->directory) return EXIT_DONE;
+    int missing = stat(c->directory, &st) != 0;
+    if (!missing && S_ISDIR(st.st_mode)) return EXIT_DONE;
+    fprintf(stderr, "khub: -o %s: %s\n", c->directory, missing ? strerror(errno) : "is no directory");
+    return EXIT_FAILED;
+}
+
+static int get(call *c, const char *platform_file, const char *backend, const char *variant, khub_error *err)
+{
+    khub_platform *platform = NULL;
+    khub_get_options options;
+    KHUB_INIT(&options);
+    int rc = platform_file || backend ? cli_platform(&platform, platform_file, backend, err) : KHUB_OK;
+    options.platform = platform;
+    options.variant = variant;
+    if (rc == KHUB_OK) rc = khub_get(&c->kernel, c->repository, &options, err);
+    khub_platform_free(platform);
+    return rc;
+}
+
+static int call_function(call *c, khub_error *err)
+{
+    khub_function f;
+    khub_value *values = NULL;
+    int rc = khub_kernel_function(&f, c->kernel, c->function, err);
+    for (int i = 0; i < c->count && rc == KHUB_OK; i++)
+        rc = cli_argument_fill(&c->arguments[i], err);
+    if (rc != KHUB_OK) return rc;
+    values = calloc((size_t)c->count + 1, sizeof(*values));
+    if (!values) return KHUB_E_NOMEM;
+    for (int i = 0; i < c->count; i++)
+        values[i] = c->arguments[i].value;
+    rc = khub_function_call(&f, values, c->count, &c->result, err);
+    free(values);
+    return rc;
+}
+
+/* "DIR/NAME.npy" */
+static char *file_for(const call *c, const char *name)
+{
+    const char *dir = c->directory ? c->directory : "";
+    size_t size = strlen(dir) + strlen(name) + sizeof("/.npy");
+    char *path = malloc(size);
+    if (path) snprintf(path, size, "%s%s%s.npy", dir, *dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name);
+    return path;
+}
+
+/* Writes `tensor` to *path, which is the caller's to free. */
+static int save(const call *c, const char *name, const khub_tensor *tensor, char **path, khub_error *err)
+{
+    *path = file_for(c, name);
+    return *path ? khub_npy_write(*path, tensor, err) : KHUB_E_NOMEM;
+}
+
+static int save_all(call *c, khub_error *err)
+{
+    int rc = KHUB_OK;
+    for (int i = 0; i < c->count && rc == KHUB_OK; i++) {
+        cli_argument *a = &c->arguments[i];
+        if (a->name) rc = save(c, a->name, &a->array.tensor, &a->saved, err);
+    }
+    const khub_tensor *returned = khub_value_tensor(&c->result);
+    if (rc == KHUB_OK && returned && c->directory) rc = save(c, "result", returned, &c->result_file, err);
+    return rc;
+}
+
+static void print_text(const call *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        const cli_argument *a = &c->arguments[i];
+        if (!a->name) continue;
+        printf("%s: ", a->saved);
+        cli_show_tensor(stdout, &a->array.tensor);
+        putchar('\n');
+    }
+    cli_show_value(stdout, &c->result, c->result_file);
+}
+
+static void print_json(const call *c)
+{
+    const struct {
+        const char *key, *text;
+    } head[] = {{"{\"kernel\": ", c->repository},
+                {", \"variant\": ", khub_kernel_variant(c->kernel)},
+                {", \"function\": ", c->function}};
+    for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++) {
+        fputs(head[i].key, stdout);
+        cli_json_string(stdout, head[i].text, strlen(head[i].text));
+    }
+    fputs(", \"result\": ", stdout);
+    cli_show_value_json(stdout, &c->result, c->result_file);
+    fputs(", \"outputs\": {", stdout);
+    for (int i = 0, n = 0; i < c->count; i++) {
+        const cli_argument *a = &c->arguments[i];
+        if (!a->name) continue;
+        printf("%s\"%s\": ", n++ ? ", " : "", a->name);
+        cli_show_tensor_json(stdout, &a->array.tensor, a->saved);
+    }
+    fputs("}}\n", stdout);
+}
+
+static void free_call(call *c)
+{
+    khub_value_release(&c->result);
+    khub_kernel_close(c->kernel);
+    for (int i = 0; i < c->count; i++)
+        cli_argument_free(&c->arguments[i]);
+    free(c->arguments);
+    free(c->result_file);
+    free(c->repository);
+}
+
+static int run(int argc, char **argv)
+{
+    int json = 0;
+    const char *platform = NULL, *backend = NULL, *variant = NULL;
+    call c = {0};
+    khub_error err = {0};
+    const cli_option options[] = {{"--json", CLI_FLAG, &json},
+                                  {"-o", CLI_TEXT, &c.directory},
+                                  {"--platform", CLI_TEXT, &platform},
+                                  {"--backend", CLI_TEXT, &backend},
+                                  {"--variant", CLI_TEXT, &variant}};
+    int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
+    int status = n < 0 ? EXIT_USAGE : parse(&c, n, argv);
+    if (status == EXIT_DONE) status = check_directory(&c);
+    if (status == EXIT_DONE) {
+        int rc = get(&c, platform, backend, variant, &err);
+        if (rc == KHUB_OK) rc = call_function(&c, &err);
+        if (rc == KHUB_OK) rc = save_all(&c, &err);
+        if (rc != KHUB_OK) {
+            err.code = rc;
+            status = cli_fail(&err);
+        } else if (json) {
+            print_json(&c);
+        } else {
+            print_text(&c);
+        }
+    }
+    free_call(&c);
+    return status;
+}
+
+const cli_command cli_call = {
+    .name = "call",
+    .summary = "calls one function of a kernel",
+    .help = "khub call REPO:FUNCTION ARG...: calls one function of a kernel\n\n"
+            "    khub call khub/activation:gelu out=float32[2,3] x.npy\n\n"
+            "The arguments, in the function's order (khub functions REPO shows it):\n"
+            "    3  -1                  an integer\n"
+            "    2.5  1e-3  inf  nan    a float\n"
+            "    true  false  none\n"
+            "    x.npy                  the array in that file\n"
+            "    out=float32[64,384]    an output: a tensor of zeros, written to out.npy after the call\n"
+            "    x=start.npy            the same, but it starts as the array in that file\n"
+            "    str:TEXT               text, as is anything that is none of the above\n\n"
+            "What the function returns is printed. When it fails, nothing is written.\n\n"
+            "    -o DIR            write there, and a tensor that the function returns as result.npy\n"
+            "    --json            {\"kernel\", \"variant\", \"function\", \"result\", \"outputs\": {NAME: "
+            "{\"dtype\", "
+            "\"shape\", \"file\"}}}\n"
+            "    --variant NAME    that build and no other\n"
+            "    --platform FILE   the build for the machine that FILE describes\n"
+            "    --backend NAME    the build for that backend of this machine\n",
+    .run = run,
+    .contained = 1,
+};
