@@ -49,7 +49,8 @@ int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *e
  * itself doesn't tell. */
 int khub__dir_list_dirs(char ***names, size_t *count, const char *path, khub_error *err);
 
-/* Opens a temporary file beside `path`, to be written and then put in place or thrown away. */
+/* Opens a temporary file beside `path`, to be written and then put in place or thrown away. A device or pipe
+ * at `path` is written to as it is. */
 typedef struct khub__draft khub__draft;
 int khub__draft_open(khub__draft **out, const char *path, khub_error *err);
 int khub__draft_write(khub__draft *draft, const void *data, size_t bytes, khub_error *err);

@@ -99,6 +99,63 @@ START_TEST(draft_leaves_nothing_behind)
 }
 END_TEST
 
+/* As root, a rename onto /dev/null would make a file of it for everybody. */
+START_TEST(draft_onto_a_device_writes_to_it)
+{
+    khub_error err = {0};
+    khub__draft *draft;
+    ck_khub_ok(khub__draft_open(&draft, "/dev/null", &err), &err);
+    ck_khub_ok(khub__draft_write(draft, "abc", 3, &err), &err);
+    ck_khub_ok(khub__draft_commit(draft, &err), &err);
+    ck_khub_ok(khub__draft_open(&draft, "/dev/null", &err), &err);
+    khub__draft_discard(draft);
+    ck_assert_int_eq(khub__file_kind("/dev/null"), KHUB__FILE_OTHER);
+    ck_khub_ok(khub__draft_open(&draft, "/dev/full", &err), &err);
+    ck_khub_fails(khub__draft_write(draft, "abc", 3, &err), &err, KHUB_E_NOSPACE,
+                  "/dev/full: can't write it");
+    khub__draft_discard(draft);
+    ck_assert_int_eq(khub__file_kind("/dev/full"), KHUB__FILE_OTHER);
+}
+END_TEST
+
+START_TEST(draft_of_the_longest_name)
+{
+    char path[300] = "/tmp/khub-base-XXXXXX";
+    khub_error err = {0};
+    khub__draft *draft;
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    size_t n = strlen(path);
+    path[n] = '/';
+    memset(path + n + 1, 'x', 255); /* NAME_MAX */
+    ck_khub_ok(khub__draft_open(&draft, path, &err), &err);
+    ck_khub_ok(khub__draft_commit(draft, &err), &err);
+    ck_assert_int_eq(unlink(path), 0);
+    path[n] = 0;
+    ck_assert_int_eq(rmdir(path), 0);
+}
+END_TEST
+
+START_TEST(stream_reads_exactly)
+{
+    char path[] = "/tmp/khub-base-XXXXXX", bytes[8];
+    khub_error err = {0};
+    khub__stream stream;
+    int fd = mkstemp(path);
+    ck_assert_int_eq(write(fd, "abcdef", 6), 6);
+    ck_khub_ok(khub__stream_open(&stream, path, &err), &err);
+    ck_assert_uint_eq(stream.size, 6);
+    ck_khub_ok(khub__stream_read(&stream, bytes, 4, &err), &err);
+    ck_assert_mem_eq(bytes, "abcd", 4);
+    ck_khub_fails(khub__stream_read(&stream, bytes, 4, &err), &err, KHUB_E_FORMAT, "ends 2 bytes too early");
+    ck_khub_ok(khub__stream_read(&stream, bytes, 0, &err), &err);
+    khub__stream_close(&stream);
+    close(fd);
+    unlink(path);
+    ck_khub_fails(khub__stream_open(&stream, path, &err), &err, KHUB_E_NOTFOUND, "No such file");
+    ck_khub_fails(khub__stream_open(&stream, "/tmp", &err), &err, KHUB_E_FORMAT, "is a directory");
+}
+END_TEST
+
 START_TEST(json_of_strangers)
 {
     static const struct {
@@ -150,8 +207,11 @@ START_TEST(options_of_another_version)
                   KHUB_E_INVAL, "doesn't know");
     given.struct_size = 0;
     ck_khub_fails(khub__options(&ours, sizeof(ours), &given, "opts", &err), &err, KHUB_E_INVAL, "KHUB_INIT");
+    given.struct_size = SIZE_MAX / 2; /* never set: not a byte beyond the struct is read */
+    ck_khub_fails(khub__options(&ours, sizeof(ours), &given, "opts", &err), &err, KHUB_E_INVAL, "KHUB_INIT");
 }
 END_TEST
 
 UNIT("base", error_first_message_wins, error_long_text_is_cut_between_characters, status_names, paths,
-     draft_leaves_nothing_behind, json_of_strangers, options_of_another_version)
+     draft_leaves_nothing_behind, draft_onto_a_device_writes_to_it, draft_of_the_longest_name,
+     stream_reads_exactly, json_of_strangers, options_of_another_version)

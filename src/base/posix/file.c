@@ -167,18 +167,20 @@ static int list(char ***names, size_t *count, const char *path, int directories_
     if (!dir) return khub__fail_errno(err, path, "list it");
     khub__text text = {0};
     struct dirent *entry;
-    while ((entry = readdir(dir)) != NULL) {
+    while (errno = 0, (entry = readdir(dir)) != NULL) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
         if (directories_only && !is_directory(dirfd(dir), entry)) continue;
         khub__text_add_bytes(&text, entry->d_name, strlen(entry->d_name) + 1);
         ++*count;
     }
+    int broken = errno;
     closedir(dir);
-    if (!text.failed) *names = index_names(&text, *count);
+    if (!broken && !text.failed) *names = index_names(&text, *count);
     khub__text_free(&text);
     if (*names) return KHUB_OK;
     *count = 0;
-    return khub__fail_memory(err, "listing a directory");
+    errno = broken;
+    return broken ? khub__fail_errno(err, path, "list it") : khub__fail_memory(err, "listing a directory");
 }
 
 int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *err)
@@ -193,7 +195,8 @@ int khub__dir_list_dirs(char ***names, size_t *count, const char *path, khub_err
 
 struct khub__draft {
     int fd;
-    char *path, *temporary;
+    char *path;
+    char *temporary; /* NULL: `path` is a device or a pipe, which is written to as it is */
 };
 
 void khub__draft_discard(khub__draft *draft)
@@ -209,9 +212,14 @@ void khub__draft_discard(khub__draft *draft)
 /* A new file with the permissions that the umask gives (mkstemp's 0600 would stay). */
 static int create_beside(khub__draft *draft, const char *path)
 {
+    if (khub__file_kind(path) == KHUB__FILE_OTHER) { /* a rename would put a file in place of /dev/null */
+        draft->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return draft->fd < 0 ? -1 : 0;
+    }
     for (unsigned attempt = 0; attempt < 100; attempt++) {
-        khub__text name = {0};
-        khub__text_addf(&name, "%s.%ld.%u.tmp", path, (long)getpid(), attempt);
+        khub__text name = {0}; /* short: the file's own name may be as long as the system allows */
+        khub__text_add_bytes(&name, path, (size_t)(khub__path_name(path) - path));
+        khub__text_addf(&name, ".khub-%ld-%u.tmp", (long)getpid(), attempt);
         draft->temporary = khub__text_take(&name);
         if (!draft->temporary) {
             errno = ENOMEM;
@@ -262,7 +270,7 @@ int khub__draft_commit(khub__draft *draft, khub_error *err)
     int saved = errno;
     if (close(draft->fd) != 0 && !failed) failed = 1, saved = errno;
     draft->fd = -1;
-    if (!failed && rename(draft->temporary, draft->path) != 0) failed = 1, saved = errno;
+    if (!failed && draft->temporary && rename(draft->temporary, draft->path) != 0) failed = 1, saved = errno;
     int rc = KHUB_OK;
     if (failed) {
         errno = saved;

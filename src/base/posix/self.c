@@ -4,9 +4,6 @@
 #endif
 #include "base/file.h"
 
-#include "base/memory.h"
-#include "base/path.h"
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,6 +17,14 @@ static void put(char *to, const char *from)
     if (n < sizeof(library_dir)) memcpy(to, from ? from : "", n + 1);
 }
 
+/* "/a/b" becomes "/a", "/a" becomes "/". */
+static void cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash) slash[slash == path] = 0;
+}
+
+/* Takes no memory of libkhub's: what a failing allocator left out would be missing for good. */
 static void find(void)
 {
     Dl_info info;
@@ -27,14 +32,12 @@ static void find(void)
                      ? realpath(info.dli_fname, NULL) /* the C library's memory */
                      : NULL;
     if (!real) real = realpath("/proc/self/exe", NULL); /* a static program: its name may be relative */
-    char *dir = real ? khub__path_parent(real) : NULL;
-    char *above = dir ? khub__path_parent(dir) : NULL;
-    put(library_dir, dir);
+    if (real) cut_last(real);
+    put(library_dir, real);
+    if (real) cut_last(real);
     const char *set = getenv("KHUB_PREFIX");
-    put(install_prefix, set && *set ? set : above);
+    put(install_prefix, set && *set ? set : real);
     free(real);
-    khub__free(dir);
-    khub__free(above);
 }
 
 const char *khub__library_dir(void)
