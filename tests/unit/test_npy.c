@@ -1,5 +1,6 @@
 /* NumPy's files: what is read, what is refused and in which words, what is written. tests/oracle asks NumPy
  * itself. */
+#include "failing_memory.h"
 #include "unit.h"
 
 #include <khub/npy.h>
@@ -403,6 +404,47 @@ START_TEST(full_disk)
 }
 END_TEST
 
+static int read_it(void *user, khub_error *err)
+{
+    khub_array a;
+    (void)user;
+    int rc = khub_npy_read(&a, path, err);
+    khub_array_free(&a);
+    return rc;
+}
+
+static int write_it(void *user, khub_error *err)
+{
+    return khub_npy_write(path, user, err);
+}
+
+static int make_it(void *user, khub_error *err)
+{
+    khub_array a;
+    (void)user;
+    int rc = khub_array_new(&a, khub_dtype_of(KHUB_DTYPE_FLOAT, 32), 2, (int64_t[]){2, 3}, err);
+    khub_array_free(&a);
+    return rc;
+}
+
+/* finish() sees to it that no write that failed left a file behind. */
+START_TEST(every_allocation_fails)
+{
+    float data[6] = {0};
+    khub_tensor t = khub_tensor_f32(data, 2, (int64_t[]){2, 3});
+    start();
+    fm_fail_each(make_it, NULL);
+    write_npy(1, "{'descr': '>i2', 'fortran_order': False, 'shape': (2, 3)}", 12);
+    fm_fail_each(read_it, NULL);
+    write_npy(1, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 3)}", 12);
+    fm_fail_each(read_it, NULL);
+    fm_fail_each(write_it, &t);
+    t.strides = (int64_t[]){1, 2};
+    fm_fail_each(write_it, &t);
+    finish();
+}
+END_TEST
+
 UNIT("npy", forms_of_the_header, ranks_and_nothing, order_and_byte_order, headers_that_lie, prefixes_that_lie,
      truncated_anywhere, what_is_no_file, written_byte_for_byte, any_strides, tensors_that_cannot_be_written,
-     full_disk)
+     full_disk, every_allocation_fails)
