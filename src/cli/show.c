@@ -62,7 +62,7 @@ static void show_elements(FILE *to, const khub_tensor *t)
 {
     int64_t count = khub_tensor_count(t);
     char text[32];
-    if (count <= 0 || t->device.type != KHUB_DEVICE_CPU) return;
+    if (count <= 0 || !t->data || t->device.type != KHUB_DEVICE_CPU) return;
     for (int64_t i = 0; i < count && i < SHOWN; i++) {
         if (!element_text(text, t->dtype, element_at(t, i))) return;
         fprintf(to, "%s%s", i ? " " : ": ", text);

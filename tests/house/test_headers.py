@@ -6,11 +6,10 @@ COMPILERS = [("gcc", "c", "c11"), ("clang", "c", "c11"), ("g++", "c++", "c++11")
              ("clang++", "c++", "c++11"), ("clang++", "c++", "c++17")]
 
 
-@pytest.mark.parametrize("header", PUBLIC_HEADERS, ids=lambda p: p.name)
 @pytest.mark.parametrize("compiler,language,standard", COMPILERS)
-def test_compiles_alone(header, compiler, language, standard, tmp_path):
-    file = tmp_path / f"alone.{'c' if language == 'c' else 'cc'}"
-    file.write_text(f"#include <khub/{header.name}>\n#include <khub/{header.name}>\nint main() {{ return 0; }}\n"
-                    .replace("main()", "main(void)" if language == "c" else "main()"))
+def test_compiles_alone(compiler, language, standard, tmp_path):
+    files = [tmp_path / f"{header.stem}.{'c' if language == 'c' else 'cc'}" for header in PUBLIC_HEADERS]
+    for file in files:
+        file.write_text(f"#include <khub/{file.stem}.h>\n#include <khub/{file.stem}.h>\n")
     run(compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-pedantic", "-Wshadow", "-Werror", "-fsyntax-only",
-        "-I", SOURCE / "include", file)
+        "-I", SOURCE / "include", *files)
