@@ -8,6 +8,5 @@ extern const cli_command cli_tokenize;
 extern const cli_command cli_variants;
 
 const cli_command *const cli_commands[] = {
-    &cli_call,
-    &cli_embed, &cli_platform_command, &cli_tokenize, &cli_variants, NULL,
+    &cli_call, &cli_embed, &cli_platform_command, &cli_tokenize, &cli_variants, NULL,
 };
