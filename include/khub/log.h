@@ -23,7 +23,8 @@ typedef struct khub_log_record {
 
 /* Called from whatever thread is at work; everything in *record is borrowed for the call. A "load" record
  * at KHUB_LOG_DEBUG comes before a library's constructors run and a "call" record before khub calls into a
- * kernel on its own account, so that a supervisor knows what was at work when a process ended. */
+ * kernel on its own account, each followed by a "loaded" or "called" record of the same thread, so that a
+ * supervisor knows what was at work when a process ended. */
 typedef void (*khub_log_fn)(void *user, const khub_log_record *record);
 
 /* Sets the process's callback; NULL: silence (the default). Call it before other threads use khub. */

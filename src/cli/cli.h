@@ -59,7 +59,17 @@ int cli_platform(khub_platform **out, const char *file, const char *backend, khu
 /* Writes `length` bytes of text as a JSON string with its quotes. */
 void cli_json_string(FILE *to, const char *text, size_t length);
 
+/* Called with every log record, before it is judged for printing. */
+void cli_observe(void (*observer)(const khub_log_record *record));
+
+/* Makes sure that what was printed arrived: `status`, or EXIT_FAILED after saying why it didn't. */
+int cli_finish(int status);
+
 /* Runs a contained command in a child and waits for it (contain.c). */
 int cli_contain(const cli_command *command, int argc, char **argv);
+
+/* For a contained command that calls a kernel itself: what is said if that ends the process. ("call",
+ * "khub/norm:rms_norm") before the call, (NULL, NULL) after it. libkhub's own loads and calls are known. */
+void cli_at_work(const char *stage, const char *object);
 
 #endif

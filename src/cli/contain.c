@@ -1,6 +1,133 @@
+/* A contained command runs in a child process. Kernels are strangers' code: one that crashes or calls exit()
+ * while it is loaded or called ends the child, and the parent says what was at work. */
 #include "cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+/* What the child leaves for the parent to read, in memory that both have. */
+static volatile struct {
+    int returned;      /* the command came back; what follows is the end of the process */
+    char stage[16];    /* "load" or "call"; empty: none of them is going on */
+    char object[4000]; /* the library, the function */
+} *page;
+
+static volatile sig_atomic_t child;
+
+void cli_at_work(const char *stage, const char *object)
+{
+    if (!page) return;
+    page->stage[0] = 0; /* never a new stage with an old object */
+    if (!object) return;
+    snprintf((char *)(uintptr_t)page->object, sizeof(page->object), "%s", object);
+    snprintf((char *)(uintptr_t)page->stage, sizeof(page->stage), "%s", stage);
+}
+
+/* The records of <khub/log.h> that tell what is at work. */
+static void observe(const khub_log_record *record)
+{
+    if (record->level != KHUB_LOG_DEBUG) return;
+    if (!strcmp(record->stage, "load") || !strcmp(record->stage, "call")) cli_at_work(record->stage, record->object);
+    if (!strcmp(record->stage, "loaded") || !strcmp(record->stage, "called")) cli_at_work(NULL, NULL);
+}
+
+/* Ctrl-C reaches both processes by itself; a signal sent to the parent alone is handed on. */
+static void hand_on(int number)
+{
+    if (child > 0) kill((pid_t)child, number);
+}
+
+static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+enum { HANDED_ON = sizeof(handed_on) / sizeof(*handed_on) };
+
+static void handle(void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+    for (size_t i = 0; i < HANDED_ON; i++) sigaction(handed_on[i], &action, NULL);
+}
+
+/* In the child: the command, then the end of the process with all atexit functions. */
+static void run(const cli_command *command, int argc, char **argv, pid_t parent)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to read the answer */
+    if (getppid() != parent) _exit(EXIT_FAILED);
+#endif
+    (void)parent;
+    cli_observe(observe);
+    int status = cli_finish(command->run(argc, argv));
+    page->returned = 1;
+    exit(status);
+}
+
+/* A child that was told to end: the parent's own end must look the same to the shell. */
+static void end_alike(int number)
+{
+    for (size_t i = 0; i < HANDED_ON; i++)
+        if (handed_on[i] == number) {
+            handle(SIG_DFL);
+            raise(number);
+        }
+}
+
+static void say(const char *how)
+{
+    const char *stage = (const char *)(uintptr_t)page->stage, *object = (const char *)(uintptr_t)page->object;
+    if (!strcmp(stage, "load"))
+        fprintf(stderr, "khub: %s: loading it ended the process: %s\n", object, how);
+    else if (!strcmp(stage, "call"))
+        fprintf(stderr, "khub: %s: calling it ended the process: %s\n", object, how);
+    else if (page->returned)
+        fprintf(stderr, "khub: the result is complete, but the process then ended badly: %s\n", how);
+    else
+        fprintf(stderr, "khub: the process that did the work ended: %s\n", how);
+}
+
+/* The exit status for a child that ended with wait status `ended`. */
+static int judge(int ended)
+{
+    char how[100];
+    if (WIFEXITED(ended) && page->returned) return WEXITSTATUS(ended);
+    if (WIFSIGNALED(ended)) {
+        const char *name = sigabbrev_np(WTERMSIG(ended)), *words = strsignal(WTERMSIG(ended));
+        snprintf(how, sizeof(how), "SIG%s (%s)", name ? name : "?", words ? words : "unknown signal");
+        end_alike(WTERMSIG(ended));
+    } else {
+        snprintf(how, sizeof(how), "it called exit(%d)", WEXITSTATUS(ended));
+    }
+    say(how);
+    return EXIT_FAILED;
+}
 
 int cli_contain(const cli_command *command, int argc, char **argv)
 {
-    return command->run(argc, argv);
+    page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+        page = NULL;
+        return command->run(argc, argv); /* as well as it goes */
+    }
+    fflush(NULL);
+    pid_t parent = getpid();
+    handle(hand_on); /* before the child is there, so that no signal falls between */
+    pid_t pid = fork();
+    if (pid < 0) {
+        handle(SIG_DFL);
+        return command->run(argc, argv);
+    }
+    if (pid == 0) {
+        handle(SIG_DFL);
+        run(command, argc, argv, parent);
+    }
+    child = pid;
+    int ended = 0;
+    while (waitpid(pid, &ended, 0) < 0 && errno == EINTR) continue;
+    child = 0;
+    return judge(ended);
 }

@@ -56,10 +56,8 @@ static int run(int argc, char **argv)
     return command->contained ? cli_contain(command, argc - 1, argv + 1) : command->run(argc - 1, argv + 1);
 }
 
-int main(int argc, char **argv)
+int cli_finish(int status)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed stdout is an error to report, not a death */
-    int status = run(argc, argv);
     errno = 0;
     if (ferror(stdout) || fflush(stdout) != 0) {
         fprintf(stderr, "khub: can't write the result: %s\n",
@@ -67,4 +65,10 @@ int main(int argc, char **argv)
         return EXIT_FAILED;
     }
     return status;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a closed stdout is an error to report, not a death */
+    return cli_finish(run(argc, argv));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 static int quiet, verbose;
+static void (*log_observer)(const khub_log_record *record);
 
 int cli_verbose(void)
 {
@@ -14,10 +15,16 @@ int cli_verbose(void)
 static void log_line(void *user, const khub_log_record *record)
 {
     (void)user;
+    if (log_observer) log_observer(record);
     if (record->level == KHUB_LOG_DEBUG && !verbose) return;
     if (record->level != KHUB_LOG_WARNING && quiet) return;
     fprintf(stderr, "khub: %s%s%s%s\n", record->level == KHUB_LOG_WARNING ? "warning: " : "", record->object,
             record->object[0] ? ": " : "", record->text);
+}
+
+void cli_observe(void (*observer)(const khub_log_record *record))
+{
+    log_observer = observer;
 }
 
 /* The option that `argument` names, and its value after "=" if it has one. */

@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "kernel/posix/elf.h"
 #include "kernel/posix/loader_words.h"
+#include "platform/libraries.h"
 #include "tensor/value.h"
 
 #include <dlfcn.h>
@@ -22,14 +22,6 @@ static void *find_loaded(void)
     void *handle = dlopen("libtvm_ffi.so", FLAGS | RTLD_NOLOAD);
     if (handle || !dlsym(RTLD_DEFAULT, "TVMFFIErrorMoveFromRaised")) return handle;
     return dlopen(NULL, RTLD_NOW);
-}
-
-/* TODO(khub__tvm_ffi_path of src/platform takes its place) */
-static int khub__tvm_ffi_path(char **path, khub_error *err)
-{
-    const char *prefix = khub__install_prefix();
-    *path = prefix ? khub__path_join(prefix, "lib/libtvm_ffi.so") : NULL;
-    return *path ? KHUB_OK : khub__fail_memory(err, "looking for libtvm_ffi");
 }
 
 static int load(void **handle, khub_error *err)
