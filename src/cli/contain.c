@@ -17,7 +17,7 @@ static volatile struct {
     int returned;      /* the command came back; what follows is the end of the process */
     char stage[16];    /* "load" or "call"; empty: none of them is going on */
     char object[4000]; /* the library, the function */
-} *page;
+} * page;
 
 static volatile sig_atomic_t child;
 
@@ -34,7 +34,8 @@ void cli_at_work(const char *stage, const char *object)
 static void observe(const khub_log_record *record)
 {
     if (record->level != KHUB_LOG_DEBUG) return;
-    if (!strcmp(record->stage, "load") || !strcmp(record->stage, "call")) cli_at_work(record->stage, record->object);
+    if (!strcmp(record->stage, "load") || !strcmp(record->stage, "call"))
+        cli_at_work(record->stage, record->object);
     if (!strcmp(record->stage, "loaded") || !strcmp(record->stage, "called")) cli_at_work(NULL, NULL);
 }
 
@@ -50,7 +51,8 @@ enum { HANDED_ON = sizeof(handed_on) / sizeof(*handed_on) };
 static void handle(void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler};
-    for (size_t i = 0; i < HANDED_ON; i++) sigaction(handed_on[i], &action, NULL);
+    for (size_t i = 0; i < HANDED_ON; i++)
+        sigaction(handed_on[i], &action, NULL);
 }
 
 /* In the child: the command, then the end of the process with all atexit functions. */
@@ -127,7 +129,8 @@ int cli_contain(const cli_command *command, int argc, char **argv)
     }
     child = pid;
     int ended = 0;
-    while (waitpid(pid, &ended, 0) < 0 && errno == EINTR) continue;
+    while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
+        continue;
     child = 0;
     return judge(ended);
 }

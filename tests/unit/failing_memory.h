@@ -130,11 +130,11 @@ static inline int fm_try_fresh(fm_operation op, void *user, long fail_at, long *
     return 2;
 }
 
-/* Fails each allocation of op in a child process of its own, for what a process does once only (opening a
- * library, looking at the machine). After the failure op must work, with no block lost. */
+/* Fails each of libkhub's own allocations in a child process of its own, for what a process does once only
+ * (opening a library, looking at the machine). After the failure op must work, with no block lost. */
 static inline void fm_fail_each_fresh(fm_operation op, void *user)
 {
-    fm_install();
+    fm_install_own();
     long *live = mmap(NULL, sizeof(*live), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(live, MAP_FAILED);
     long n = 0;

@@ -6,9 +6,20 @@
 
 #include <khub/kernel.h>
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
+
+/* Writes a path that must fit. */
+static inline void KHUB_PRINTF(2, 3) fake_path(char path[4096], const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(path, 4096, format, args);
+    va_end(args);
+    ck_assert(n > 0 && n < 4096);
+}
 
 /* The repository NAME. Static. */
 static inline const char *fake_repository(const char *name)
@@ -16,7 +27,7 @@ static inline const char *fake_repository(const char *name)
     static char path[4096];
     const char *binary = getenv("KHUB_BINARY");
     ck_assert_msg(binary != NULL, "KHUB_BINARY isn't set: run by ctest, or set it to the build directory");
-    snprintf(path, sizeof(path), "%s/tests/fake/repos/%s", binary, name);
+    fake_path(path, "%s/tests/fake/repos/%s", binary, name);
     return path;
 }
 
@@ -26,8 +37,8 @@ static inline const char *fake_file(const char *name, const char *file)
     static char path[4096];
     struct utsname machine;
     uname(&machine);
-    snprintf(path, sizeof(path), "%s/build/tvm-ffi01-cpu-%s-linux%s%s", fake_repository(name),
-             machine.machine, file ? "/" : "", file ? file : "");
+    fake_path(path, "%s/build/tvm-ffi01-cpu-%s-linux%s%s", fake_repository(name), machine.machine,
+              file ? "/" : "", file ? file : "");
     return path;
 }
 

@@ -1,0 +1,15 @@
+/* Ends the process while it is loaded, in the way that FAKE_WAY says. */
+#include "fake.h"
+
+#include <signal.h>
+
+__attribute__((constructor)) static void on_load(void)
+{
+    FAKE_WAY;
+}
+
+FAKE(nothing)
+{
+    UNUSED;
+    return 0;
+}

@@ -1,0 +1,232 @@
+/* From a kernel's name to a kernel, and what it says about itself. */
+#include "failing_memory.h"
+#include "fakes.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+START_TEST(facts_of_a_kernel)
+{
+    khub_kernel *kernel = fake_get("good");
+    ck_assert_str_eq(khub_kernel_name(kernel), fake_repository("good"));
+    ck_assert_str_eq(khub_kernel_library(kernel), fake_library("good"));
+    ck_assert_int_eq(khub_kernel_version(kernel), 1);
+    ck_assert_msg(strstr(fake_file("good", NULL), khub_kernel_variant(kernel)) != NULL, "%s",
+                  khub_kernel_variant(kernel));
+    khub_kernel_close(kernel);
+    khub_kernel_close(NULL);
+}
+END_TEST
+
+/* The functions of good.c, as `grep ^FAKE(` lists them. */
+static const char *const good_functions[] = {"add_one",
+                                             "fail",
+                                             "fail_silently",
+                                             "fail_with_result",
+                                             "first_argument_kind",
+                                             "forty_two",
+                                             "half",
+                                             "negate",
+                                             "nothing",
+                                             "ones",
+                                             "ones_alive",
+                                             "repeat",
+                                             "scale",
+                                             "short_text",
+                                             "stream",
+                                             "succeed_after_error"};
+
+START_TEST(functions_in_order)
+{
+    khub_kernel *kernel = fake_get("good");
+    size_t count = sizeof(good_functions) / sizeof(*good_functions);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_str_eq(khub_kernel_function_info(kernel, i)->name, good_functions[i]);
+    ck_assert_ptr_null(khub_kernel_function_info(kernel, count));
+    const khub_function_info *add_one = khub_kernel_function_info(kernel, 0);
+    ck_assert_str_eq(add_one->schema,
+                     "{\"type\":\"ffi.Function\",\"named_args\":{\"return\":[{\"type\":\"None\"}],"
+                     "\"params\":[{\"type\":\"DLTensor*\"},{\"type\":\"DLTensor*\"}]}}");
+    ck_assert_str_eq(add_one->doc, "Adds one to every element.\n\nout: the result, of x's shape");
+    ck_assert_ptr_null(khub_kernel_function_info(kernel, 1)->schema);
+    ck_assert_ptr_null(khub_kernel_function_info(kernel, 1)->doc);
+    khub_kernel_close(kernel);
+}
+END_TEST
+
+START_TEST(layers_of_a_kernel)
+{
+    khub_kernel *kernel = fake_get("good"), *none = fake_get("twin_one");
+    const khub_layer_spec *spec, *again;
+    khub_error err = {0};
+    ck_khub_ok(khub_kernel_layer(&spec, kernel, "GeLU", &err), &err);
+    ck_assert_str_eq(spec->function, "scale");
+    ck_assert_str_eq(spec->args[0], "x");
+    ck_assert_int_eq(spec->slices[0].parts[1].unit, 4);
+    ck_khub_ok(khub_kernel_layer(&again, kernel, "GeLU", &err), &err);
+    ck_assert_ptr_eq(spec, again);
+    ck_khub_fails(khub_kernel_layer(&spec, kernel, "RMSNorm", &err), &err, KHUB_E_NOTFOUND,
+                  "has no layer \"RMSNorm\"; it has: ReLU, GeLU");
+    ck_assert_ptr_null(spec);
+    ck_khub_fails(khub_kernel_layer(&spec, none, "ReLU", &err), &err, KHUB_E_NOTFOUND, "has no layers.json");
+    khub_kernel_close(kernel);
+    khub_kernel_close(none);
+}
+END_TEST
+
+static int get(const char *name, const char *variant, const char *backend, khub_error *err)
+{
+    khub_kernel *kernel;
+    khub_platform *platform = fake_platform();
+    khub_get_options options;
+    KHUB_INIT(&options);
+    options.platform = platform;
+    options.variant = variant;
+    options.backend = backend;
+    int rc = khub_get(&kernel, name, &options, err);
+    ck_assert(!kernel == (rc != KHUB_OK));
+    khub_kernel_close(kernel);
+    khub_platform_free(platform);
+    return rc;
+}
+
+START_TEST(names)
+{
+    khub_error err = {0};
+    const char *good = fake_repository("good");
+    ck_khub_ok(get(good, NULL, NULL, &err), &err);
+    ck_khub_ok(get(good, NULL, "cpu", &err), &err);
+    ck_khub_ok(get(good, strrchr(fake_file("good", NULL), '/') + 1, NULL, &err), &err);
+    ck_khub_fails(get(good, "torch210-cxx11-cpu-x86_64-linux", NULL, &err), &err, KHUB_E_NOTFOUND,
+                  "has no build torch210-cxx11-cpu-x86_64-linux; it has: tvm-ffi01-cpu-");
+    ck_khub_fails(get(good, NULL, "cuda", &err), &err, KHUB_E_INVAL, "cuda");
+    ck_khub_fails(get("./nowhere", NULL, NULL, &err), &err, KHUB_E_NOTFOUND, "./nowhere");
+    ck_khub_fails(get("khub/nothing-like-it", NULL, NULL, &err), &err, KHUB_E_NOTFOUND,
+                  "khub/nothing-like-it");
+    ck_khub_fails(get("org/name@v1", NULL, NULL, &err), &err, KHUB_E_UNSUPPORTED, "org/name@v1");
+    ck_khub_fails(get("", NULL, NULL, &err), &err, KHUB_E_INVAL, "no name");
+    khub_get_options unset = {0};
+    khub_kernel *kernel;
+    ck_khub_fails(khub_get(&kernel, good, &unset, &err), &err, KHUB_E_INVAL, "KHUB_INIT");
+}
+END_TEST
+
+START_TEST(relative_names)
+{
+    khub_error err = {0};
+    ck_assert_int_eq(chdir(fake_repository("good")), 0);
+    ck_khub_ok(get(".", NULL, NULL, &err), &err);
+    ck_khub_ok(get("../good", NULL, NULL, &err), &err);
+    ck_assert_int_eq(chdir(".."), 0);
+    ck_khub_ok(get("./good", NULL, NULL, &err), &err);
+    ck_khub_fails(get("good", NULL, NULL, &err), &err, KHUB_E_INVAL, "./good");
+}
+END_TEST
+
+START_TEST(LOCAL_KERNELS_puts_one_in_the_place_of_another)
+{
+    khub_error err = {0};
+    char list[8192];
+    snprintf(list, sizeof(list), "org/a=/nowhere:org/name=%s:broken", fake_repository("good"));
+    setenv("LOCAL_KERNELS", list, 1);
+    ck_khub_ok(get("org/name@v1", NULL, NULL, &err), &err);
+    ck_khub_ok(get("org/name", NULL, NULL, &err), &err);
+    ck_khub_fails(get("org/a@v1", NULL, NULL, &err), &err, KHUB_E_NOTFOUND, "/nowhere");
+    ck_khub_fails(get("org/nam@v1", NULL, NULL, &err), &err, KHUB_E_UNSUPPORTED, "org/nam@v1");
+}
+END_TEST
+
+START_TEST(no_build_fits)
+{
+    khub_platform *platform;
+    khub_error err = {0};
+    static const char json[] =
+        "{\"os\":\"linux\",\"arch\":\"x86_64\",\"backend\":\"cpu\",\"tvm_ffi\":\"0.9\"}";
+    ck_khub_ok(khub_platform_parse(&platform, json, sizeof(json) - 1, "json", &err), &err);
+    khub_get_options options;
+    KHUB_INIT(&options);
+    options.platform = platform;
+    khub_kernel *kernel;
+    ck_khub_fails(khub_get(&kernel, fake_repository("good"), &options, &err), &err, KHUB_E_NOBUILD,
+                  "tvm-ffi01-cpu-");
+    khub_platform_free(platform);
+}
+END_TEST
+
+static int open_all(void *user, khub_error *err)
+{
+    khub_kernel *kernel;
+    khub_platform *platform = user;
+    khub_get_options options;
+    KHUB_INIT(&options);
+    options.platform = platform;
+    options.backend = "cpu";
+    int rc = khub_get(&kernel, fake_repository("good"), &options, err);
+    if (rc != KHUB_OK) return rc;
+    khub_function f;
+    const khub_layer_spec *spec;
+    rc = khub_kernel_function(&f, kernel, "forty_two", err);
+    if (rc == KHUB_OK) rc = khub_kernel_layer(&spec, kernel, "GeLU", err);
+    khub_kernel_close(kernel);
+    return rc;
+}
+
+START_TEST(every_allocation_fails)
+{
+    fm_install_own();
+    khub_kernel_close(fake_get("twin_one")); /* libtvm_ffi is in: looking for it is src/platform's to test */
+    khub_platform *platform = fake_platform();
+    fm_fail_each_fresh(open_all, platform);
+    fm_fail_each_own(open_all, platform);
+    khub_platform_free(platform);
+}
+END_TEST
+
+static int ask_for_nothing(void *user, khub_error *err)
+{
+    khub_function f;
+    const khub_layer_spec *spec;
+    int rc = khub_kernel_function(&f, user, "nobody", err);
+    if (rc != KHUB_E_NOTFOUND) return rc;
+    khub_error_clear(err);
+    rc = khub_kernel_layer(&spec, user, "Nobody", err);
+    if (rc != KHUB_E_NOTFOUND) return rc;
+    khub_error_clear(err);
+    return KHUB_OK;
+}
+
+START_TEST(every_allocation_of_a_refusal_fails)
+{
+    fm_install();
+    khub_kernel *kernel = fake_get("good");
+    fm_fail_each(ask_for_nothing, kernel);
+    khub_kernel_close(kernel);
+}
+END_TEST
+
+/* Descriptions may be missing when there is no memory; nothing else may go wrong. */
+START_TEST(every_allocation_of_a_description_fails)
+{
+    fm_install();
+    khub_kernel_close(fake_get("good"));
+    long before = atomic_load(&fm_live);
+    int whole = 0;
+    for (long n = 1; !whole && n < 1000; n++) {
+        khub_kernel *kernel = fake_get("good");
+        atomic_store(&fm_count, 0);
+        atomic_store(&fm_fail_at, n);
+        const khub_function_info *info = khub_kernel_function_info(kernel, 0);
+        atomic_store(&fm_fail_at, 0);
+        whole = atomic_load(&fm_count) < n;
+        if (whole) ck_assert(info && info->schema && info->doc);
+        if (info) ck_assert_str_eq(info->name, "add_one");
+        khub_kernel_close(kernel);
+        ck_assert_int_eq(atomic_load(&fm_live), before);
+    }
+    ck_assert(whole);
+}
+END_TEST
+
+UNIT("kernel_get", facts_of_a_kernel, functions_in_order, layers_of_a_kernel, names, relative_names,
+     LOCAL_KERNELS_puts_one_in_the_place_of_another, no_build_fits, every_allocation_fails,
+     every_allocation_of_a_refusal_fails, every_allocation_of_a_description_fails)
