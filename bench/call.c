@@ -1,0 +1,90 @@
+/* What khub_function_call adds to a call through a pointer: at most 2 ns is what <khub/function.h> is built
+ * for. */
+#include "machine.h"
+
+#include <khub/khub.h>
+
+enum { ROUNDS = 1000, CALLS = 2000 };
+
+/* One way of calling, all kinds in turn inside every round, so that a slow moment hits both. */
+typedef struct contender {
+    khub_function f;
+    const khub_value *args;
+    int32_t n;
+} contender;
+
+static double by_pointer(const contender *c)
+{
+    double start = seconds();
+    khub_call_fn call = *(khub_call_fn volatile const *)&c->f.call;
+    for (int i = 0; i < CALLS; i++) {
+        khub_value result = khub_arg_none();
+        if (call(NULL, c->args, c->n, &result) != 0) exit(1);
+    }
+    return (seconds() - start) * 1e9 / CALLS;
+}
+
+static double by_khub(const contender *c)
+{
+    double start = seconds();
+    for (int i = 0; i < CALLS; i++) {
+        khub_value result;
+        if (khub_function_call(&c->f, c->args, c->n, &result, NULL) != KHUB_OK) exit(1);
+    }
+    return (seconds() - start) * 1e9 / CALLS;
+}
+
+static void compare(const char *name, const contender *c)
+{
+    static double pointer[ROUNDS], khub[ROUNDS], more[ROUNDS];
+    for (int i = -10; i < ROUNDS; i++) {
+        int keep = i < 0 ? 0 : i, first = i & 1; /* each goes first in turn; the first rounds warm up */
+        double a = first ? by_pointer(c) : 0, b = by_khub(c);
+        if (!first) a = by_pointer(c);
+        pointer[keep] = a;
+        khub[keep] = b;
+        more[keep] = b - a;
+    }
+    qsort(pointer, ROUNDS, sizeof(double), by_size);
+    qsort(khub, ROUNDS, sizeof(double), by_size);
+    qsort(more, ROUNDS, sizeof(double), by_size);
+    printf("%-34s %9.2f %9.2f %9.2f %9.2f %11.2f %9.2f\n", name, pointer[0], pointer[ROUNDS / 2], khub[0],
+           khub[ROUNDS / 2], khub[0] - pointer[0], more[ROUNDS / 2]);
+}
+
+/* A kernel that does nothing: what is left is the call. */
+static int nothing(void *self, const khub_value *args, int32_t n, khub_value *result)
+{
+    (void)self;
+    (void)args;
+    (void)result;
+    return n < 0;
+}
+
+static int fail(const khub_error *err)
+{
+    fprintf(stderr, "call: %s\n", err->message);
+    return 1;
+}
+
+int main(void)
+{
+    khub_error err = {0};
+    khub_kernel *kernel;
+    khub_function relu;
+    if (khub_get(&kernel, "khub/activation", NULL, &err) != KHUB_OK) return fail(&err);
+    if (khub_kernel_function(&relu, kernel, "relu", &err) != KHUB_OK) return fail(&err);
+    float x[4] = {1, -2, 3, -4}, y[4];
+    int64_t shape[] = {4};
+    khub_tensor in = khub_tensor_f32(x, 1, shape), out = khub_tensor_f32(y, 1, shape);
+    const khub_value tensors[] = {khub_arg_tensor(&out), khub_arg_tensor(&in)};
+    khub_function empty = {nothing, NULL};
+
+    printf("%d rounds of %d calls, each way in turn; nanoseconds a call\n\n", ROUNDS, CALLS);
+    printf("%-34s %19s %19s %21s\n", "", "through a pointer", "khub_function_call", "khub adds");
+    printf("%-34s %9s %9s %9s %9s %11s %9s\n", "", "best", "median", "best", "median", "best", "median");
+    compare("a function that does nothing", &(contender){empty, tensors, 2});
+    compare("khub/activation:relu, 4 elements", &(contender){relu, tensors, 2});
+    khub_kernel_close(kernel);
+    return 0;
+}
