@@ -99,9 +99,9 @@ static int load(entry *e, khub_error *err)
     khub__log(KHUB_LOG_DEBUG, "load", path, "loading it");
     /* NOW: a missing symbol fails here, not in the middle of a call, where it would end the process. */
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
-    const char *words = handle ? NULL : dlerror();
+    if (!handle) rc = khub__loader_fail(err, path, dlerror());
     khub__log(KHUB_LOG_DEBUG, "loaded", path, "%s", handle ? "loaded" : "not loaded");
-    if (!handle) return khub__loader_fail(err, path, words);
+    if (!handle) return rc;
     /* From here on the handle is kept for good, failure or not: the library's code has run. */
     khub__library_function *functions;
     rc = khub__exports_read(&functions, &e->library.function_count, handle, path, err);

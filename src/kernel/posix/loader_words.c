@@ -233,14 +233,23 @@ static int fail_library(khub_error *err, const char *path, const char *words, si
     return rc;
 }
 
-int khub__loader_fail(khub_error *err, const char *path, const char *words)
+static int fail_in_plain_words(khub_error *err, const char *path, const char *words)
 {
     static const char undefined[] = ": undefined symbol: ", missing[] = ": cannot open shared object file: ";
-    if (!words) words = "no reason given";
     const char *at = strstr(words, undefined);
     if (at) return fail_symbol(err, path, words, at + strlen(undefined));
     at = strstr(words, missing);
     if (at && strncmp(words, path, strlen(path)) != 0)
         return fail_library(err, path, words, (size_t)(at - words));
     return khub__fail(err, KHUB_E_LOAD, "%s: the loader says: %s", path, words);
+}
+
+int khub__loader_fail(khub_error *err, const char *path, const char *words)
+{
+    char *copy =
+        khub__strdup(words ? words : "no reason given"); /* the next dlsym takes dlerror's text away */
+    int rc = copy ? fail_in_plain_words(err, path, copy)
+                  : khub__fail_memory(err, "explaining what the loader says");
+    khub__free(copy);
+    return rc;
 }
