@@ -91,7 +91,7 @@ static void prepare(search *s, const char *os, const khub__places *places, khub_
         return;
     }
     find_candidates(s, places, pool);
-    const char *hidden = s->count ? khub__hint_hidden(s->kind->backend, pool) : NULL;
+    const char *hidden = s->count ? khub__hint_hidden(s->kind->backend) : NULL;
     if (hidden) {
         s->out->path = s->candidates[0];
         s->out->reason = hidden;

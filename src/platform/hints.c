@@ -23,14 +23,12 @@ static void add(khub_accelerator_info *a, khub__pool *pool, const char *more)
     a->reason = a->reason ? khub__pool_textf(pool, "%s; %s", a->reason, more) : more;
 }
 
-const char *khub__hint_hidden(const char *backend, khub__pool *pool)
+/* Only CUDA documents that a variable that is set and empty hides everything; the others are asked. */
+const char *khub__hint_hidden(const char *backend)
 {
-    for (size_t i = 0; i < MASKS; i++) {
-        const char *value = strcmp(masks[i].backend, backend) == 0 ? getenv(masks[i].variable) : NULL;
-        if (value && !*value && strcmp(backend, "xpu") != 0)
-            return khub__pool_textf(pool, "hidden by %s (it is set and empty)", masks[i].variable);
-    }
-    return NULL;
+    const char *value = getenv("CUDA_VISIBLE_DEVICES");
+    if (strcmp(backend, "cuda") != 0 || !value || *value) return NULL;
+    return "hidden by CUDA_VISIBLE_DEVICES (it is set and empty)";
 }
 
 static void hint_masks(khub_accelerator_info *a, khub__pool *pool)

@@ -5,8 +5,8 @@
 
 #include "platform/platform.h"
 
-/* The reason when a variable hides every device, so that nobody has to be asked; else NULL. */
-const char *khub__hint_hidden(const char *backend, khub__pool *pool);
+/* The reason when a variable hides every device, so that nobody has to be asked; else NULL. Static. */
+const char *khub__hint_hidden(const char *backend);
 
 /* Adds to the reason (or changes the presence) what the surroundings say. `no_device`: the driver works and
  * sees none. */
