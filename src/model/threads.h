@@ -7,7 +7,7 @@
 
 typedef struct khub__threads khub__threads;
 
-/* CPUs that the system lets this process use (affinity; at least 1). */
+/* CPUs that the system lets this process use (affinity mask, control group); at least 1. */
 unsigned khub__allowed_cpus(void);
 
 /* A pool of `threads` threads, the caller's own included (0: as many as allowed), at most 1,024. With 1 there

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "platform/threads.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -49,10 +49,10 @@ struct khub__threads {
 
 unsigned khub__allowed_cpus(void)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-    int n = CPU_COUNT(&set);
-    return n > 0 ? (unsigned)n : 1;
+    unsigned affinity = khub__affinity_count();
+    uint64_t quota = (khub__cgroup_limit("") + 999) / 1000; /* 1.5 processors keep two threads busy */
+    if (quota && quota < affinity) return (unsigned)quota;
+    return affinity ? affinity : 1;
 }
 
 static void pause_cpu(void)
