@@ -189,6 +189,32 @@ START_TEST(json_of_strangers)
 }
 END_TEST
 
+static int allocations, failing;
+
+static void *failing_malloc(size_t bytes)
+{
+    return ++allocations == failing ? NULL : malloc(bytes);
+}
+
+/* Tokens up to 16 bytes: past that jansson 2.14 doesn't notice that its buffer couldn't grow. */
+START_TEST(json_without_memory)
+{
+    static const char text[] = "{\"a\": {\"b\": [1, \"x\", 2.5, true], \"c\": \"y\"}}";
+    khub_error err = {0};
+    json_t *root;
+    json_set_alloc_funcs(failing_malloc, free);
+    int rc = KHUB_E_NOMEM;
+    for (failing = 1; rc != KHUB_OK; failing++) {
+        allocations = 0;
+        rc = khub__json_parse(&root, text, strlen(text), "f.json", &err);
+        ck_assert_msg(rc == KHUB_OK || rc == KHUB_E_NOMEM, "allocation %d: %s", failing, err.message);
+        khub_error_clear(&err);
+        json_decref(root);
+    }
+    ck_assert_int_gt(failing, 10);
+}
+END_TEST
+
 START_TEST(options_of_another_version)
 {
     struct {
@@ -214,4 +240,4 @@ END_TEST
 
 UNIT("base", error_first_message_wins, error_long_text_is_cut_between_characters, status_names, paths,
      draft_leaves_nothing_behind, draft_onto_a_device_writes_to_it, draft_of_the_longest_name,
-     stream_reads_exactly, json_of_strangers, options_of_another_version)
+     stream_reads_exactly, json_of_strangers, json_without_memory, options_of_another_version)

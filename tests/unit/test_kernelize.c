@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "failing_memory.h"
+#include "fakes.h"
 
 #include <khub/khub.h>
 
@@ -80,7 +81,7 @@ START_TEST(a_kernel_fills_a_slot_and_leaves_it)
     khub_report *report = kernelize(
         layers, mapping("{\"GeLU\": {\"kernel\": \"$\", \"function\": \"add_one\", "
                         "\"args\": [\"out\", \"x\"], \"slices\": {\"rows\": [\"out:0\", \"x:0\"]}}}"));
-    ck_assert_uint_eq(khub_report_filled(report), 1);
+    ck_assert_msg(khub_report_filled(report) == 1, "%s", khub_report_at(report, 0)->reason);
     const khub_slot_report *line = khub_report_at(report, 0);
     ck_assert_str_eq(line->function, "add_one");
     ck_assert_ptr_nonnull(strstr(line->kernel, "fake/repos/good"));
@@ -218,10 +219,9 @@ static int kernelize_once(void *user, khub_error *err)
 
 START_TEST(every_allocation_fails_in_turn)
 {
-    fm_fail_each(
-        kernelize_once,
-        (void *)(uintptr_t)mapping(
-            "{\"GeLU\": {\"kernel\": \"$\", \"function\": \"add_one\", \"args\": [\"x\", \"out\"]}}"));
+    ck_assert_int_eq(chdir(fake_repository("good")), 0);
+    char text[] = "{\"GeLU\": {\"kernel\": \"./.\", \"function\": \"add_one\", \"args\": [\"x\", \"out\"]}}";
+    fm_fail_each_own(kernelize_once, text);
 }
 END_TEST
 

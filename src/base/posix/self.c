@@ -32,11 +32,16 @@ static void find(void)
                      ? realpath(info.dli_fname, NULL) /* the C library's memory */
                      : NULL;
     if (!real) real = realpath("/proc/self/exe", NULL); /* a static program: its name may be relative */
-    if (real) cut_last(real);
-    put(library_dir, real);
-    if (real) cut_last(real);
     const char *set = getenv("KHUB_PREFIX");
-    put(install_prefix, set && *set ? set : real);
+    if (set && *set) {
+        put(install_prefix, set);
+        snprintf(library_dir, sizeof(library_dir), "%s/lib", set);
+    } else if (real) {
+        cut_last(real);
+        put(library_dir, real);
+        cut_last(real);
+        put(install_prefix, real);
+    }
     free(real);
 }
 
