@@ -26,12 +26,14 @@ typedef struct khub_get_options {
 } khub_get_options;
 
 /* Gets a kernel by its name: a path that starts with "/", "./" or "../", a built-in one ("khub/norm",
- * staged with khub), or "ORG/NAME@REV" from the Hub (not in this version: KHUB_E_UNSUPPORTED). Chooses the
- * build, reads its metadata.json, loads its library with all symbols bound. The same library asked for
+ * staged with khub), or "ORG/NAME@REV" from the Hub (not in this version: KHUB_E_UNSUPPORTED, unless the
+ * environment's LOCAL_KERNELS has a path for it). Chooses the build, reads its metadata.json, loads its
+ * library with all symbols bound, and libtvm_ffi before it (docs/calling.md). The same library asked for
  * again is the same one in memory. `options` may be NULL. Any thread.
  * *out is the caller's; NULL after a failure: KHUB_E_NOTFOUND, KHUB_E_NOBUILD, KHUB_E_NEEDS_PYTHON,
  * KHUB_E_FORMAT (metadata.json), KHUB_E_LOAD (in plain words: what the file is, which symbol or library is
- * missing, and what would have it), KHUB_E_INVAL, KHUB_E_NOMEM. */
+ * missing, and what would have it; or that the file was replaced since it was loaded), KHUB_E_UNSUPPORTED (a
+ * compiled tvm-ffi module), KHUB_E_IO, KHUB_E_INVAL, KHUB_E_NOMEM. */
 KHUB_API int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err);
 
 /* Gives the kernel up. Its library stays mapped until the process ends, since results, thread-local
@@ -55,8 +57,8 @@ typedef struct khub_function_info {
     const char *doc;    /* NULL: none */
 } khub_function_info;
 
-/* The i-th function, by name in byte order; NULL past the last. Reading schema and doc calls into the
- * library once; the answer is the kernel's. One thread at a time. */
+/* The i-th function, by name in byte order; NULL past the last, or for lack of memory. Reading schema and doc
+ * calls into the library once; the answer is the kernel's. One thread at a time. */
 KHUB_API const khub_function_info *khub_kernel_function_info(khub_kernel *kernel, size_t i);
 
 /* How a kernel serves one layer, from its layers.json (docs/layers.md). */

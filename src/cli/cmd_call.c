@@ -94,7 +94,11 @@ static int call_function(call *c, khub_error *err)
     if (!values) return KHUB_E_NOMEM;
     for (int i = 0; i < c->count; i++)
         values[i] = c->arguments[i].value;
+    char object[4000];
+    snprintf(object, sizeof(object), "%s:%s", c->repository, c->function);
+    cli_at_work("call", object);
     rc = khub_function_call(&f, values, c->count, &c->result, err);
+    cli_at_work(NULL, NULL);
     free(values);
     return rc;
 }

@@ -92,14 +92,31 @@ static void say(const char *how)
         fprintf(stderr, "khub: the process that did the work ended: %s\n", how);
 }
 
+/* "SIGSEGV"; a number for a signal that kernels don't end by. */
+static const char *signal_name(int number, char buffer[24])
+{
+    static const struct {
+        int number;
+        const char *name;
+    } known[] = {{SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}, {SIGILL, "SIGILL"},
+                 {SIGFPE, "SIGFPE"},   {SIGTRAP, "SIGTRAP"}, {SIGSYS, "SIGSYS"}, {SIGKILL, "SIGKILL"},
+                 {SIGINT, "SIGINT"},   {SIGTERM, "SIGTERM"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (known[i].number == number) return known[i].name;
+    snprintf(buffer, 24, "signal %d", number);
+    return buffer;
+}
+
 /* The exit status for a child that ended with wait status `ended`. */
 static int judge(int ended)
 {
     char how[100];
     if (WIFEXITED(ended) && page->returned) return WEXITSTATUS(ended);
     if (WIFSIGNALED(ended)) {
-        const char *name = sigabbrev_np(WTERMSIG(ended)), *words = strsignal(WTERMSIG(ended));
-        snprintf(how, sizeof(how), "SIG%s (%s)", name ? name : "?", words ? words : "unknown signal");
+        char number[24];
+        const char *words = strsignal(WTERMSIG(ended));
+        snprintf(how, sizeof(how), "%s (%s)", signal_name(WTERMSIG(ended), number),
+                 words ? words : "unknown");
         end_alike(WTERMSIG(ended));
     } else {
         snprintf(how, sizeof(how), "it called exit(%d)", WEXITSTATUS(ended));

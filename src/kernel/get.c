@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "kernel/build.h"
 #include "kernel/kernel.h"
-#include "kernel/local_kernels.h"
 #include "kernel/machine.h"
 #include "kernel/repository.h"
 #include "kernel/runtime.h"
@@ -55,8 +54,7 @@ static int resolve(khub_kernel *kernel, const khub_get_options *options, khub_er
 {
     char *path = NULL;
     khub__repository repository = {0};
-    int rc = khub__local_kernel(&path, kernel->name, err);
-    if (rc == KHUB_OK && !path) rc = khub__repository_find(&path, kernel->name, err);
+    int rc = khub__repository_find(&path, kernel->name, err);
     if (rc == KHUB_OK) rc = khub__repository_open(&repository, path, err);
     if (rc == KHUB_OK) rc = choose(&kernel->variant, &repository, options, kernel->name, err);
     if (rc == KHUB_OK && !(kernel->build = khub__repository_build(&repository, kernel->variant)))

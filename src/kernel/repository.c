@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "kernel/local_kernels.h"
 #include "kernel/metadata.h"
 #include "variant/archs.h"
 #include "variant/choice.h"
@@ -36,7 +37,8 @@ static int find_built_in(char **path, const char *name, khub_error *err)
 
 int khub__repository_find(char **path, const char *name, khub_error *err)
 {
-    *path = NULL;
+    int rc = khub__local_kernel(path, name, err);
+    if (rc != KHUB_OK || *path) return rc;
     if (khub__path_is_local(name)) {
         *path = khub__strdup(name);
         return *path ? KHUB_OK : khub__fail_memory(err, "opening a kernel repository");

@@ -11,9 +11,10 @@ typedef struct khub__repository {
     size_t count;
 } khub__repository;
 
-/* Finds the directory of a repository by the name a user writes: a path (absolute, or from "./" or "../"), or
- * a built-in kernel "khub/NAME". *path is the caller's (khub_free). KHUB_E_UNSUPPORTED for a name of the Hub,
- * KHUB_E_NOTFOUND for a built-in kernel that isn't there, KHUB_E_INVAL for anything else, KHUB_E_NOMEM. */
+/* Finds the directory of a repository by the name a user writes: what LOCAL_KERNELS has for it, a path
+ * (absolute, or from "./" or "../"), or a built-in kernel "khub/NAME". *path is the caller's (khub_free).
+ * KHUB_E_UNSUPPORTED for a name of the Hub, KHUB_E_NOTFOUND for a built-in kernel that isn't there,
+ * KHUB_E_INVAL for anything else, KHUB_E_NOMEM. */
 int khub__repository_find(char **path, const char *name, khub_error *err);
 
 /* Lists the builds in `path`. KHUB_E_NOTFOUND (no such directory, or no build/ in it), KHUB_E_IO,

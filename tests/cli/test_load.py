@@ -167,6 +167,15 @@ def test_M3_a_description_that_ends_the_process():
     assert khub("functions", REPOS / "in_call").returncode == 0
 
 
+@pytest.mark.parametrize("function, how", [("abort_now", "SIGABRT"), ("exit_now", "it called exit(5)")])
+def test_M3_a_function_that_ends_the_process(tmp_path, function, how):
+    run = khub("call", f"{REPOS / 'in_call'}:{function}", cwd=tmp_path)
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert run.stderr.startswith(f"khub: {REPOS / 'in_call'}:{function}: calling it ended the process: {how}")
+    assert files_below(tmp_path) == []
+
+
 def test_a_compiled_module():
     run = khub("functions", REPOS / "module")
     assert run.returncode == 1

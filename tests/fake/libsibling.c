@@ -3,7 +3,7 @@ int fake_sibling(void);
 #ifdef FAKE_SYMBOL
 extern int FAKE_SYMBOL(void);
 #define FAKE_ANSWER FAKE_SYMBOL()
-#else
+#elif !defined(FAKE_ANSWER)
 #define FAKE_ANSWER 17
 #endif
 

@@ -140,6 +140,26 @@ START_TEST(F5_in_the_other_order)
 }
 END_TEST
 
+START_TEST(F5_two_siblings_one_name)
+{
+    khub_kernel *first = fake_get("with_sibling"), *same = fake_get("with_same_sibling");
+    ck_assert_int_eq(ask(same, "ask_sibling"), 17);
+    const char *const words[] = {"_with_other_sibling_cpu_fa4e000.so: needs the libfakesibling.so beside it",
+                                 "already has another library of that name", "/with_sibling/", NULL};
+    check_refused("with_other_sibling", KHUB_E_LOAD, words);
+    khub_kernel_close(first);
+    khub_kernel_close(same);
+}
+END_TEST
+
+START_TEST(F5_the_other_sibling_alone)
+{
+    khub_kernel *other = fake_get("with_other_sibling");
+    ck_assert_int_eq(ask(other, "ask_sibling"), 18);
+    khub_kernel_close(other);
+}
+END_TEST
+
 /* What tests/fake/host.c prints for the twins. */
 static void run_host(char *printed, size_t size)
 {
@@ -499,9 +519,9 @@ END_TEST
 
 UNIT("kernel_load", F2_undefined_symbols, F2_providers, F3_missing_library, F3_sibling_by_origin,
      F3_current_directory_is_not_searched, F5_two_kernels_one_symbol_name, F5_in_the_other_order,
-     F5_a_host_that_exports_the_names, F5_one_runtime, F5_a_runtime_that_is_there_already,
-     F6_a_result_outlives_its_kernel, F6_a_thread_that_used_it_ends, F6_the_process_ends_with_live_results,
-     F6_a_thousand_times, F7_an_error_shorter_than_the_header_says, F8_files_that_are_no_library,
-     F8_for_another_machine, F8_truncated, F8_every_length_of_the_start, F8_without_the_function,
-     compiled_modules_are_refused, a_library_that_was_replaced, what_is_at_work_is_logged,
-     threads_get_the_same_library)
+     F5_two_siblings_one_name, F5_the_other_sibling_alone, F5_a_host_that_exports_the_names, F5_one_runtime,
+     F5_a_runtime_that_is_there_already, F6_a_result_outlives_its_kernel, F6_a_thread_that_used_it_ends,
+     F6_the_process_ends_with_live_results, F6_a_thousand_times, F7_an_error_shorter_than_the_header_says,
+     F8_files_that_are_no_library, F8_for_another_machine, F8_truncated, F8_every_length_of_the_start,
+     F8_without_the_function, compiled_modules_are_refused, a_library_that_was_replaced,
+     what_is_at_work_is_logged, threads_get_the_same_library)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/path.h"
 
 #include <dlfcn.h>
@@ -64,4 +65,48 @@ int khub__interpose_flags(int *flags, const khub__elf *elf, khub_error *err)
               other, name);
     *flags = RTLD_DEEPBIND;
     return KHUB_OK;
+}
+
+static int same_content(const char *a, const char *b)
+{
+    khub__bytes x = {0}, y = {0};
+    int same = khub__file_map(&x, a, NULL) == KHUB_OK && khub__file_map(&y, b, NULL) == KHUB_OK &&
+               x.length == y.length && (x.length == 0 || !memcmp(x.data, y.data, x.length));
+    khub__bytes_free(&x);
+    khub__bytes_free(&y);
+    return same;
+}
+
+/* The library that the process has under the name `needed`, judged against the file `beside`. */
+static int check_sibling(const khub__elf *elf, const char *needed, const char *beside, khub_error *err)
+{
+    struct link_map *map = NULL;
+    void *handle = dlopen(needed, RTLD_NOLOAD | RTLD_LAZY | RTLD_LOCAL);
+    int rc = KHUB_OK;
+    if (handle && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && !same_content(map->l_name, beside))
+        rc = khub__fail(
+            err, KHUB_E_LOAD,
+            "%s: needs the %s beside it, but this process already has another library of that name, %s, "
+            "which would be used in its place",
+            elf->path, needed, map->l_name);
+    if (handle) dlclose(handle);
+    return rc;
+}
+
+int khub__interpose_siblings(const khub__elf *elf, khub_error *err)
+{
+    const char *runpath = khub__elf_runpath(elf), *needed;
+    if (!runpath || !strstr(runpath, "ORIGIN")) return KHUB_OK; /* it doesn't look beside itself */
+    char *dir = khub__path_parent(elf->path);
+    int rc = dir ? KHUB_OK : khub__fail_memory(err, "opening a library");
+    for (size_t i = 0; rc == KHUB_OK && (needed = khub__elf_needed(elf, i)) != NULL; i++) {
+        char *beside = khub__path_join(dir, needed);
+        if (!beside)
+            rc = khub__fail_memory(err, "opening a library");
+        else if (khub__file_kind(beside) == KHUB__FILE_REGULAR)
+            rc = check_sibling(elf, needed, beside, err);
+        khub__free(beside);
+    }
+    khub__free(dir);
+    return rc;
 }

@@ -1,8 +1,13 @@
-/* Whether a symbol of the process would take the place of a library's own. */
+/* Whether something of the process would take the place of a library's own. */
 #ifndef KERNEL_POSIX_INTERPOSE_H
 #define KERNEL_POSIX_INTERPOSE_H
 
 #include "kernel/posix/elf.h"
+
+/* The loader knows a library that others need by its name alone: one of that name in the process is taken,
+ * and the one beside the kernel isn't looked at. KHUB_E_LOAD when they are different files of different
+ * content. */
+int khub__interpose_siblings(const khub__elf *elf, khub_error *err);
 
 /* Decides how to open the library so that its own symbols are its own (user reports, F5): *flags is 0 or
  * RTLD_DEEPBIND. KHUB_E_LOAD names the symbol and who has it when the process can't keep them apart. */

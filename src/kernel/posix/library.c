@@ -85,6 +85,7 @@ static int look(int *flags, const char *path, khub_error *err)
     int rc = khub__elf_open(&elf, path, err);
     if (rc != KHUB_OK) return rc;
     rc = khub__mount_check(path, err);
+    if (rc == KHUB_OK) rc = khub__interpose_siblings(&elf, err);
     if (rc == KHUB_OK) rc = khub__interpose_flags(flags, &elf, err);
     khub__elf_close(&elf);
     return rc;
