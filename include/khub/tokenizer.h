@@ -30,8 +30,8 @@ typedef struct khub_tokens {
 } khub_tokens;
 
 /* Tokenizes `length` bytes of text; broken UTF-8 is read as U+FFFD, as the Unicode standard recommends.
- * max_tokens (special tokens included; 0: no limit) cuts. Any thread at once. *out is zeroed on failure.
- * KHUB_E_NOMEM, KHUB_E_INVAL (max_tokens too small for the special tokens). */
+ * max_tokens (0: no limit) cuts the end of the text; the special tokens around it stay. Any thread at once.
+ * *out is zeroed on failure. KHUB_E_NOMEM, KHUB_E_INVAL (max_tokens too small for the special tokens). */
 KHUB_API int khub_tokenizer_encode(khub_tokens *out, const khub_tokenizer *tokenizer, const char *text,
                                    size_t length, size_t max_tokens, khub_error *err);
 KHUB_API void khub_tokens_free(khub_tokens *tokens); /* NULL and zeroed are no-ops */

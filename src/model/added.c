@@ -49,8 +49,7 @@ void khub__added_index(khub__added *added)
     }
 }
 
-/* Of the sorted tokens from `low` to `high`, which are longer than `at`, the first whose byte there isn't
- * below `byte`. */
+/* The first of the sorted tokens from `low` to `high` (all longer than `at`) whose byte there isn't less. */
 static size_t lower_bound(const khub__added_token *tokens, size_t low, size_t high, size_t at, unsigned byte)
 {
     while (low < high) {

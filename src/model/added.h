@@ -33,8 +33,7 @@ typedef struct khub__added_visitor {
     void *user;
 } khub__added_visitor;
 
-/* Takes valid UTF-8 apart from the left: where several tokens match, the one that starts first, then the
- * longest. */
+/* Takes valid UTF-8 apart: of the tokens that match, the one that starts first, of these the longest. */
 int khub__added_split(const khub__added *added, const char *text, size_t length,
                       const khub__added_visitor *visitor);
 

@@ -38,8 +38,7 @@ static int put_lower(khub__normalized *out, const khub__normalizer *normalizer, 
 }
 
 /* Writes the waiting marks by class, those of one class in the order they came (Unicode, 3.11 "Canonical
- * Ordering"). A pass for each class that occurs, of which there are some 50: linear in the number of marks.
- */
+ * Ordering"). One pass for each class that occurs: there are some 50, so the work is linear. */
 static int flush(khub__normalized *out, const khub__normalizer *normalizer)
 {
     int class = out->marks_count ? 0 : 256;

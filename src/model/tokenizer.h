@@ -32,18 +32,16 @@ enum { KHUB__TOKENIZER_FILE_MAX = 16 << 20 }; /* bytes of tokenizer.json or voca
 /* An empty tokenizer; NULL: no memory. */
 khub_tokenizer *khub__tokenizer_new(void);
 
-/* Reads tokenizer.json from `json`, which becomes the tokenizer's (also when it fails). `file` is for
- * messages. */
+/* Reads tokenizer.json; *json becomes the tokenizer's, also when it fails. `file` is for messages. */
 int khub__tokenizer_read_json(khub_tokenizer *tokenizer, khub__bytes *json, const char *file,
                               khub_error *err);
 
-/* Reads vocab.txt (becomes the tokenizer's, also when it fails) and tokenizer_config.json (NULL: there is
- * none). */
+/* Reads vocab.txt, which becomes the tokenizer's, also when it fails, and tokenizer_config.json (NULL: there
+ * is none). */
 int khub__tokenizer_read_vocab(khub_tokenizer *tokenizer, khub__bytes *vocab, const char *vocab_file,
                                const khub__bytes *config, const char *config_file, khub_error *err);
 
-/* A token to be found in the text, described by a JSON object (content, normalized, single_word, lstrip,
- * rstrip). */
+/* A token to be found in the text, as the files describe it. `order` settles which of two counts. */
 typedef struct khub__special {
     const char *content;
     int64_t id;

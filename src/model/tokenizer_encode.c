@@ -6,8 +6,7 @@
 #include "model/unicode.h"
 #include "model/utf8.h"
 
-/* Text is normalized in pieces of this many bytes and more, so that what is beyond max_tokens costs nothing.
- */
+/* Bytes of text, at least, that are normalized at once: what is beyond max_tokens costs nothing. */
 enum { CHUNK = 4096 };
 
 enum { STOP_ENOUGH = 1, STOP_MEMORY = -1 };

@@ -163,7 +163,7 @@ static int bad_processor(const char *what, const source_t *source)
 static int add_special(khub__ids *ids, const json_t *id, const source_t *source)
 {
     json_int_t value = json_is_integer(id) ? json_integer_value(id) : -1;
-    if (value < 0 || value >= KHUB__VOCABULARY_MAX) return bad_processor("has an id that is none", source);
+    if (value < 0 || value > INT32_MAX) return bad_processor("has an id that is none", source);
     if (khub__ids_add(ids, (int32_t)value) != 0) return khub__fail_memory(source->err, "reading a tokenizer");
     return KHUB_OK;
 }
@@ -246,6 +246,7 @@ int khub__tokenizer_read_json(khub_tokenizer *tokenizer, khub__bytes *json, cons
     char *rest;
     int has_vocab;
     tokenizer->file = *json;
+    tokenizer->wordpiece.vocabulary.limit = khub__vocabulary_limit(json->length);
     int rc = khub__vocabulary_read_json(&tokenizer->wordpiece.vocabulary, &rest, &has_vocab, &tokenizer->file,
                                         file, err);
     if (rc == KHUB_OK) rc = khub__json_parse(&root, rest, strlen(rest), file, err);

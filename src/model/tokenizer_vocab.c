@@ -1,5 +1,4 @@
-/* vocab.txt: a token a line, its id the number of the line; and tokenizer_config.json for what stands around
- * it. */
+/* vocab.txt: a token a line, its id the number of the line; tokenizer_config.json says what goes with it. */
 #include "model/tokenizer.h"
 
 #include "base/error.h"
@@ -145,6 +144,7 @@ int khub__tokenizer_read_vocab(khub_tokenizer *tokenizer, khub__bytes *vocab, co
     const source_t source = {config_file, err};
     json_t *root = NULL;
     tokenizer->file = *vocab;
+    tokenizer->wordpiece.vocabulary.limit = khub__vocabulary_limit(vocab->length);
     tokenizer->wordpiece.max_characters = 100; /* of BERT; no file says it */
     khub__wordpiece_prepare(&tokenizer->wordpiece, "##");
     int rc = read_vocabulary(tokenizer, vocab_file, err);

@@ -15,8 +15,7 @@ static size_t announced(unsigned char first)
     return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
 
-/* The second byte is what excludes overlong forms, surrogates, and what is beyond U+10FFFF (Unicode, table
- * 3-7). */
+/* Overlong forms, surrogates and what is beyond U+10FFFF show in the second byte (Unicode, table 3-7). */
 static int second_fits(unsigned char first, unsigned char second)
 {
     switch (first) {
@@ -33,8 +32,7 @@ static int second_fits(unsigned char first, unsigned char second)
     }
 }
 
-/* Length of the sequence at `text` (length > 0), or of the maximal subpart of an ill-formed one (*valid = 0).
- */
+/* Length of the sequence at `text` (not empty); *valid = 0: of the maximal subpart of an ill-formed one. */
 static size_t sequence(const char *text, size_t length, int *valid)
 {
     const unsigned char *bytes = (const unsigned char *)text;

@@ -6,15 +6,21 @@
 /* Steps of one search while indexing; a vocabulary at most half full needs a dozen. */
 enum { PROBES_MAX = 1000 };
 
+size_t khub__vocabulary_limit(size_t file_bytes)
+{
+    enum { LEAST = 1 << 16, MOST = 1 << 22 };
+    return file_bytes < LEAST ? LEAST : file_bytes < MOST ? file_bytes : MOST;
+}
+
 int khub__vocabulary_set(khub__vocabulary *vocabulary, const char *text, size_t length, int64_t id,
                          const char *file, khub_error *err)
 {
-    if (id < 0 || id >= KHUB__VOCABULARY_MAX)
-        return khub__fail(err, KHUB_E_FORMAT, "%s: token \"%s\" has id %lld, ids are 0 to %d", file, text,
-                          (long long)id, KHUB__VOCABULARY_MAX - 1);
+    if (id < 0 || (uint64_t)id >= vocabulary->limit)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: token \"%s\" has id %lld, ids are 0 to %zu", file, text,
+                          (long long)id, vocabulary->limit - 1);
     size_t before = vocabulary->capacity;
     if (khub__grow((void **)&vocabulary->tokens, &vocabulary->capacity, (size_t)id + 1,
-                   sizeof(*vocabulary->tokens), KHUB__VOCABULARY_MAX) != 0)
+                   sizeof(*vocabulary->tokens), vocabulary->limit) != 0)
         return khub__fail_memory(err, "reading a vocabulary");
     memset(vocabulary->tokens + before, 0, (vocabulary->capacity - before) * sizeof(*vocabulary->tokens));
     khub__vocabulary_token *token = &vocabulary->tokens[id];

@@ -4,9 +4,9 @@
 
 #include <khub/error.h>
 
-enum {
-    KHUB__VOCABULARY_MAX = 1 << 22
-}; /* ids: more than a tokenizer.json of the size we read has room for */
+/* How many ids a file of that many bytes may use. It has room for fewer tokens, and an id far beyond their
+ * number would only make us reserve memory for nothing. */
+size_t khub__vocabulary_limit(size_t file_bytes);
 
 typedef struct khub__vocabulary_token {
     const char *text; /* NUL-terminated, borrowed; NULL: the id isn't used */
@@ -18,11 +18,12 @@ typedef struct khub__vocabulary_slot {
     int32_t id; /* -1: empty */
 } khub__vocabulary_slot;
 
-/* {0} is empty. Tokens are set first, then indexed, then found; tokens set after that have an id and can't be
- * found. */
+/* {.limit = n} is empty. Tokens are set first, then indexed, then found; tokens set after that have an id and
+ * can't be found. */
 typedef struct khub__vocabulary {
     khub__vocabulary_token *tokens; /* by id */
     size_t size, capacity;          /* size: the highest id and 1 */
+    size_t limit;                   /* ids are below it */
     size_t longest;                 /* bytes, of the tokens that can be found */
     khub__vocabulary_slot *slots;   /* a power of two, at most half full */
     uint32_t mask;

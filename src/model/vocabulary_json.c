@@ -110,7 +110,7 @@ static int read_id(scanner *s, const char *token, int64_t *id)
     const char *start = s->at;
     *id = 0;
     for (; peek(s) >= '0' && peek(s) <= '9'; s->at++)
-        if (*id < KHUB__VOCABULARY_MAX) *id = *id * 10 + (*s->at - '0');
+        if (*id <= INT32_MAX) *id = *id * 10 + (*s->at - '0');
     int after = peek(s);
     if (s->at == start || after == '.' || after == 'e' || after == 'E' ||
         (*start == '0' && s->at > start + 1))

@@ -17,9 +17,8 @@ int khub__ids_add(khub__ids *ids, int32_t id)
     return 0;
 }
 
-/* The longest token that is `head` and a start of `text`; -1: none. *taken is the length of that start. No
- * token is longer than the longest, so the work for a word is linear in its length whatever max_characters
- * is. */
+/* The longest token that is `head` and a start of `text`; -1: none. *taken is the length of that start. The
+ * longest token bounds the search, so the work for a word is linear whatever max_characters is. */
 static int32_t longest_start(const khub__vocabulary *vocabulary, uint32_t hash, const char *head,
                              size_t head_length, const char *text, size_t length, size_t *taken)
 {

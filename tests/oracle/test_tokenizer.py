@@ -174,7 +174,7 @@ def test_cut_texts(generated, max_tokens):
 
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_generated_texts_to_the_character(tmp_path, generated, settings):
-    batch = generated[:2000]
+    batch = generated[:1500]
     compare(alphabet(tmp_path, batch, **SETTINGS[settings]), tmp_path, batch)
 
 

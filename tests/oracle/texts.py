@@ -64,7 +64,7 @@ def word(rng, pieces):
 
 def text(rng, pieces):
     made = b""
-    for _ in range(rng.choice([0, 1, 2, 3, 5, 8, 13, 40])):
+    for _ in range(rng.choice([0, 1, 2, 3, 5, 8, 13, 25])):
         made += word(rng, pieces).encode("utf-8")
         if rng.random() < 0.02:
             made += rng.choice(BROKEN)
