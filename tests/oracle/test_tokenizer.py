@@ -114,7 +114,7 @@ SETTINGS = {
     "usual": {}, "accents stay": {"strip_accents": False}, "case stays": {"lowercase": False, "strip_accents": True},
     "ideographs stay": {"handle_chinese_chars": False}, "dirt stays": {"clean_text": False},
 }
-EVERYWHERE = [("usual", plane) for plane in WITH_LETTERS] + [(s, p) for s in list(SETTINGS)[1:] for p in (0, 1)]
+EVERYWHERE = [("usual", plane) for plane in WITH_LETTERS] + [(s, 0) for s in list(SETTINGS)[1:]] + [("accents stay", 1)]
 
 
 def each_in(template, plane, count=64):
@@ -181,7 +181,7 @@ def test_generated_texts_to_the_character(tmp_path, generated, settings):
 def test_the_command(tmp_path, generated):
     lines = [t for t in generated if b"\n" not in t and not t.endswith(b"\r")][:3000]
     assert len(lines) == 3000
-    (tmp_path / "lines").write_bytes(b"\n".join(lines))
+    (tmp_path / "lines").write_bytes(b"".join(t + b"\n" for t in lines))
     done = subprocess.run([KHUB, "tokenize", "--model", MODEL, "--tokens", "--file", tmp_path / "lines"], capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]
