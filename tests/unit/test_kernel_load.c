@@ -334,11 +334,11 @@ END_TEST
 /* A copy of good's library, of which `length` bytes (-1: all) are taken and bytes may be changed. */
 static const char *copy_of_good(long length, size_t at, const char *bytes, size_t count)
 {
-    static char path[] = "/tmp/khub-load-XXXXXX", file[4096];
-    static int made;
-    if (!made++) ck_assert_ptr_nonnull(mkdtemp(path));
-    fake_path(file, "%s/lib%d.so", path, made);
-    FILE *from = fopen(fake_library("good"), "rb"), *to = fopen(file, "wb");
+    static char file[32];
+    strcpy(file, "/tmp/khub-load-XXXXXX.so");
+    int made = mkstemps(file, 3);
+    ck_assert_int_ge(made, 0);
+    FILE *from = fopen(fake_library("good"), "rb"), *to = fdopen(made, "wb");
     ck_assert(from && to);
     for (int c; (c = getc(from)) != EOF && length != 0; length--)
         putc(c, to);
