@@ -44,9 +44,9 @@ struct job {
     khub_embed_info info;       /* of all texts so far */
 };
 
-static int fail(struct job *job, khub_error *err, const char *format, const char *what)
+/* A failure of the system: `format` names `what` and errno's words. */
+static int fail(khub_error *err, const char *format, const char *what)
 {
-    (void)job;
     err->code = KHUB_E_IO;
     snprintf(err->message, sizeof(err->message), format, what, strerror(errno));
     return err->code;
@@ -63,15 +63,13 @@ static int no_memory(khub_error *err)
 static int read_mapping(char **out, struct job *job, khub_error *err)
 {
     FILE *f = fopen(job->kernels, "rb");
-    if (!f) return fail(job, err, "%s: can't open it: %s", job->kernels);
+    if (!f) return fail(err, "%s: can't open it: %s", job->kernels);
     char *text = malloc(MAX_MAPPING + 1);
     size_t n = text ? fread(text, 1, MAX_MAPPING, f) : 0;
-    int rc = !text       ? no_memory(err)
-             : ferror(f) ? fail(job, err, "%s: can't read it: %s", job->kernels)
-                         : KHUB_OK;
+    int rc = !text ? no_memory(err) : ferror(f) ? fail(err, "%s: can't read it: %s", job->kernels) : KHUB_OK;
     if (rc == KHUB_OK && n == MAX_MAPPING) {
         errno = EFBIG;
-        rc = fail(job, err, "%s: too long for a mapping: %s", job->kernels);
+        rc = fail(err, "%s: too long for a mapping: %s", job->kernels);
     }
     fclose(f);
     if (rc == KHUB_OK) {
@@ -251,7 +249,7 @@ static int embed_lines(struct job *job, struct lines *lines, FILE *f, khub_error
         errno = 0;
         while (n < TEXTS_AT_ONCE && next_line(lines, n, f))
             n++;
-        if (ferror(f)) return fail(job, err, "%s: can't read it: %s", job->file);
+        if (ferror(f)) return fail(err, "%s: can't read it: %s", job->file);
         if (n < TEXTS_AT_ONCE && errno == ENOMEM) return no_memory(err);
         if (n == 0) return KHUB_OK;
         int rc = embed(job, (const char *const *)lines->text, lines->length, n, err);
@@ -262,7 +260,7 @@ static int embed_lines(struct job *job, struct lines *lines, FILE *f, khub_error
 static int embed_file(struct job *job, khub_error *err)
 {
     FILE *f = strcmp(job->file, "-") ? fopen(job->file, "rb") : stdin;
-    if (!f) return fail(job, err, "%s: can't open it: %s", job->file);
+    if (!f) return fail(err, "%s: can't open it: %s", job->file);
     struct lines *lines = calloc(1, sizeof(*lines));
     int rc = lines ? embed_lines(job, lines, f, err) : no_memory(err);
     for (size_t i = 0; lines && i < TEXTS_AT_ONCE; i++)

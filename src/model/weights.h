@@ -4,7 +4,7 @@
 
 #include "model/safetensors.h"
 
-/* A matrix or vector in whatever type the file has. */
+/* The weights of one model. {0} is closed. */
 typedef struct khub__weights {
     khub__safetensors *file; /* owned */
     const char *prefix;      /* in front of each name: "" or "bert." */
