@@ -54,10 +54,10 @@ int khub__check(khub__call *call, const khub__signature *signature, const TVMFFI
 int khub__raise(const khub__call *call, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The first element; NULL for None. */
+/* The first element; NULL for None, and for a tensor without elements that has no memory. */
 static inline char *khub__data(const DLTensor *t)
 {
-    return t ? (char *)t->data + t->byte_offset : NULL;
+    return t && t->data ? (char *)t->data + t->byte_offset : NULL;
 }
 
 /* Bytes from one element to the next along an axis; 0 for None. */

@@ -29,10 +29,10 @@ int khub__walk_first(khub__walk *w, const DLTensor *const *tensors, int count, i
     memset(w, 0, sizeof(*w));
     for (int t = 0; t < count; t++)
         w->rows.data[t] = khub__data(tensors[t]);
-    for (int32_t axis = 0; axis < tensors[0]->ndim - inner; axis++) {
+    for (int32_t axis = 0; axis < tensors[0]->ndim; axis++)
         if (tensors[0]->shape[axis] == 0) return 0;
+    for (int32_t axis = 0; axis < tensors[0]->ndim - inner; axis++)
         add_axis(w, tensors, count, axis);
-    }
     w->rows.count = 1;
     if (w->axes == 0) return 1;
     w->axes--; /* the innermost that is left: the rows */

@@ -22,7 +22,7 @@ typedef struct khub__walk {
 } khub__walk;
 
 /* `count` tensors (NULL: None, the first isn't), all but their last `inner` axes alike; at most
- * KHUB__MAX_AXES axes. 1: walk->rows are the first rows. 0: there are none. */
+ * KHUB__MAX_AXES axes. 1: walk->rows are the first rows. 0: there are none, or they are empty. */
 int khub__walk_first(khub__walk *walk, const DLTensor *const *tensors, int count, int inner);
 /* 1: walk->rows are the next rows. 0: that was all. */
 int khub__walk_next(khub__walk *walk);

@@ -21,7 +21,7 @@ static void turn(const khub__call *c, const DLTensor *out, const DLTensor *x, co
         .cos_token = khub__step(cos, 0),
         .sin_token = khub__step(sin, 0),
     };
-    rotary_paths[c->isa]->rotary[c->type](&job);
+    if (job.half > 0) rotary_paths[c->isa]->rotary[c->type](&job);
 }
 
 #define TURNED "each pair (x[i], x[i + d]) to (x[i] cos[i] - x[i + d] sin[i], x[i + d] cos[i] + x[i] sin[i])"

@@ -1,0 +1,144 @@
+/* The AVX-512 instructions that kernels/common/vec/avx512.h uses, lane by lane as their manual describes
+ * them, so that the path can be run by a processor that has AVX2 only. */
+#ifndef EMULATE_IMMINTRIN_H
+#define EMULATE_IMMINTRIN_H
+
+#include_next <immintrin.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef struct emulated_ps {
+    float f[16];
+} emulated_ps;
+typedef struct emulated_epi32 {
+    uint32_t u[16];
+} emulated_epi32;
+
+#define __m512  emulated_ps
+#define __m512i emulated_epi32
+
+#define EMULATE(type, member, name, parameters, expression)                                                  \
+    static inline type emulated_##name parameters                                                            \
+    {                                                                                                        \
+        type r;                                                                                              \
+        for (int i = 0; i < 16; i++)                                                                         \
+            r.member[i] = (expression);                                                                      \
+        return r;                                                                                            \
+    }
+#define EMULATE_PS(name, parameters, expression)    EMULATE(emulated_ps, f, name, parameters, expression)
+#define EMULATE_EPI32(name, parameters, expression) EMULATE(emulated_epi32, u, name, parameters, expression)
+
+static inline uint32_t emulated_bits(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+static inline float emulated_float(uint32_t u)
+{
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+EMULATE_PS(set1_ps, (float a), a)
+EMULATE_PS(loadu_ps, (const void *p), ((const float *)p)[i])
+EMULATE_PS(add_ps, (emulated_ps a, emulated_ps b), a.f[i] + b.f[i])
+EMULATE_PS(sub_ps, (emulated_ps a, emulated_ps b), a.f[i] - b.f[i])
+EMULATE_PS(mul_ps, (emulated_ps a, emulated_ps b), a.f[i] * b.f[i])
+EMULATE_PS(div_ps, (emulated_ps a, emulated_ps b), a.f[i] / b.f[i])
+EMULATE_PS(max_ps, (emulated_ps a, emulated_ps b), a.f[i] > b.f[i] ? a.f[i] : b.f[i])
+EMULATE_PS(min_ps, (emulated_ps a, emulated_ps b), a.f[i] < b.f[i] ? a.f[i] : b.f[i])
+EMULATE_PS(sqrt_ps, (emulated_ps a), sqrtf(a.f[i]))
+EMULATE_PS(fmadd_ps, (emulated_ps a, emulated_ps b, emulated_ps c), fmaf(a.f[i], b.f[i], c.f[i]))
+EMULATE_PS(and_ps, (emulated_ps a, emulated_ps b),
+           emulated_float(emulated_bits(a.f[i]) & emulated_bits(b.f[i])))
+EMULATE_PS(or_ps, (emulated_ps a, emulated_ps b),
+           emulated_float(emulated_bits(a.f[i]) | emulated_bits(b.f[i])))
+EMULATE_PS(andnot_ps, (emulated_ps a, emulated_ps b),
+           emulated_float(~emulated_bits(a.f[i]) & emulated_bits(b.f[i])))
+EMULATE_PS(mask_blend_ps, (__mmask16 k, emulated_ps a, emulated_ps b), k >> i & 1 ? b.f[i] : a.f[i])
+EMULATE_PS(castsi512_ps, (emulated_epi32 a), emulated_float(a.u[i]))
+EMULATE_EPI32(castps_si512, (emulated_ps a), emulated_bits(a.f[i]))
+EMULATE_EPI32(set1_epi32, (int a), (uint32_t)a)
+EMULATE_EPI32(add_epi32, (emulated_epi32 a, emulated_epi32 b), a.u[i] + b.u[i])
+EMULATE_EPI32(sub_epi32, (emulated_epi32 a, emulated_epi32 b), a.u[i] - b.u[i])
+EMULATE_EPI32(and_si512, (emulated_epi32 a, emulated_epi32 b), a.u[i] & b.u[i])
+EMULATE_EPI32(slli_epi32, (emulated_epi32 a, unsigned n), a.u[i] << n)
+EMULATE_EPI32(srli_epi32, (emulated_epi32 a, unsigned n), a.u[i] >> n)
+EMULATE_EPI32(srai_epi32, (emulated_epi32 a, unsigned n), (uint32_t)((int32_t)a.u[i] >> n))
+EMULATE_EPI32(mask_or_epi32, (emulated_epi32 s, __mmask16 k, emulated_epi32 a, emulated_epi32 b),
+              k >> i & 1 ? a.u[i] | b.u[i] : s.u[i])
+
+static inline void emulated_storeu_ps(void *p, emulated_ps a)
+{
+    memcpy(p, a.f, 64);
+}
+static inline emulated_epi32 emulated_cvtepu16_epi32(__m256i a)
+{
+    uint16_t h[16];
+    emulated_epi32 r;
+    memcpy(h, &a, 32);
+    for (int i = 0; i < 16; i++)
+        r.u[i] = h[i];
+    return r;
+}
+static inline __m256i emulated_cvtepi32_epi16(emulated_epi32 a)
+{
+    uint16_t h[16];
+    for (int i = 0; i < 16; i++)
+        h[i] = (uint16_t)a.u[i];
+    return _mm256_loadu_si256((const __m256i *)(const void *)h);
+}
+static inline __m256 emulated_extractf32x8_ps(emulated_ps a, int half)
+{
+    return _mm256_loadu_ps(a.f + 8 * half);
+}
+static inline __m256 emulated_castps512_ps256(emulated_ps a)
+{
+    return _mm256_loadu_ps(a.f);
+}
+static inline __mmask16 emulated_cmp_ps_mask(emulated_ps a, emulated_ps b, int how)
+{
+    unsigned mask = 0;
+    for (int i = 0; i < 16; i++) {
+        int unordered = a.f[i] != a.f[i] || b.f[i] != b.f[i];
+        mask |= (unsigned)(how == _CMP_UNORD_Q ? unordered : !unordered && a.f[i] < b.f[i]) << i;
+    }
+    return (__mmask16)mask;
+}
+
+#define _mm512_set1_ps         emulated_set1_ps
+#define _mm512_loadu_ps        emulated_loadu_ps
+#define _mm512_storeu_ps       emulated_storeu_ps
+#define _mm512_add_ps          emulated_add_ps
+#define _mm512_sub_ps          emulated_sub_ps
+#define _mm512_mul_ps          emulated_mul_ps
+#define _mm512_div_ps          emulated_div_ps
+#define _mm512_max_ps          emulated_max_ps
+#define _mm512_min_ps          emulated_min_ps
+#define _mm512_sqrt_ps         emulated_sqrt_ps
+#define _mm512_fmadd_ps        emulated_fmadd_ps
+#define _mm512_and_ps          emulated_and_ps
+#define _mm512_or_ps           emulated_or_ps
+#define _mm512_andnot_ps       emulated_andnot_ps
+#define _mm512_mask_blend_ps   emulated_mask_blend_ps
+#define _mm512_castsi512_ps    emulated_castsi512_ps
+#define _mm512_castps_si512    emulated_castps_si512
+#define _mm512_set1_epi32      emulated_set1_epi32
+#define _mm512_add_epi32       emulated_add_epi32
+#define _mm512_sub_epi32       emulated_sub_epi32
+#define _mm512_and_si512       emulated_and_si512
+#define _mm512_slli_epi32      emulated_slli_epi32
+#define _mm512_srli_epi32      emulated_srli_epi32
+#define _mm512_srai_epi32      emulated_srai_epi32
+#define _mm512_mask_or_epi32   emulated_mask_or_epi32
+#define _mm512_cvtepu16_epi32  emulated_cvtepu16_epi32
+#define _mm512_cvtepi32_epi16  emulated_cvtepi32_epi16
+#define _mm512_extractf32x8_ps emulated_extractf32x8_ps
+#define _mm512_castps512_ps256 emulated_castps512_ps256
+#define _mm512_cmp_ps_mask     emulated_cmp_ps_mask
+
+#endif

@@ -1,0 +1,140 @@
+/* Runs the loops of the built-in kernels of one path on fixed numbers and prints a hash of each result: the
+ * same for all paths and processors. Built for another processor and run under an emulator by
+ * test_kernels_paths.py. */
+#include "activation/activation_path.h"
+#include "linear/linear.h"
+#include "norm/norm.h"
+#include "probe/probe.h"
+#include "rotary/rotary.h"
+#include "softmax/softmax.h"
+
+#include "vec.h"
+
+#include <stdio.h>
+
+extern const norm_path PATH(norm);
+extern const activation_path PATH(activation);
+extern const softmax_path PATH(softmax);
+extern const rotary_path PATH(rotary);
+extern const probe_path PATH(probe);
+
+enum { ROWS = 20, N = 77 };
+static char out[8 * ROWS * N], sum[4 * ROWS * N], x[8 * ROWS * N], residual[4 * ROWS * N], weight[8 * N],
+    bias[4 * N];
+
+static uint32_t state = 1;
+static uint32_t next(void)
+{
+    state = state * 1664525 + 1013904223; /* Numerical Recipes */
+    return state;
+}
+
+/* Numbers about 1, and one in `any` with any bits. */
+static void fill(char *to, size_t count, int type, uint32_t any)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t u = next() >> 9;
+        float f = (float)u / 1048576.0f - 4;
+        if (any && next() >> 8 < (1u << 24) / any) f = float_of(next());
+        uint16_t half = narrow(f);
+        if (type == BF16)
+            memcpy(to + 2 * i, &half, 2);
+        else
+            memcpy(to + 4 * i, &f, 4);
+    }
+}
+
+/* FNV-1a; every NaN counts as the same. */
+static void print(const char *name, const char *data, size_t count, int type)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits = 0;
+        memcpy(&bits, data + i * (size_t)ELEMENT_BYTES(type), (size_t)ELEMENT_BYTES(type));
+        if (type == BF16) bits <<= 16;
+        if (float_of(bits) != float_of(bits)) bits = UINT32_C(0x7fc00000);
+        for (int k = 0; k < 4; k++)
+            hash = (hash ^ (bits >> 8 * k & 255)) * UINT64_C(0x100000001b3);
+    }
+    printf("%s %s %016llx\n", name, type == BF16 ? "bfloat16" : "float32", (unsigned long long)hash);
+}
+
+static khub__rows rows_of(int type, int wide, int added)
+{
+    khub__rows rows = {.data = {out, added ? sum : NULL, x, added ? residual : NULL}, .count = ROWS};
+    for (int i = 0; i < 4; i++)
+        rows.step[i] = N * ELEMENT_BYTES(type);
+    if (wide) rows.data[1] = x, rows.step[1] = wide * N * ELEMENT_BYTES(type);
+    return rows;
+}
+
+static void run_norm(const char *name, norm_function *const functions[2], int added)
+{
+    for (int type = F32; type <= BF16; type++) {
+        fill(x, ROWS * N, type, 100), fill(residual, ROWS * N, type, 0), fill(weight, N, type, 0),
+            fill(bias, N, type, 0);
+        khub__rows rows = rows_of(type, 0, added);
+        norm_params params = {N, weight, bias, 1e-5f};
+        functions[type](&rows, &params);
+        print(name, out, ROWS * N, type);
+        if (added) print("sum", sum, ROWS * N, type);
+    }
+}
+
+static void run_activation(const char *name, activation_function *const functions[2], int wide)
+{
+    for (int type = F32; type <= BF16; type++) {
+        fill(x, (size_t)wide * ROWS * N, type, 4);
+        khub__rows rows = rows_of(type, wide, 0);
+        functions[type](&rows, N);
+        print(name, out, ROWS * N, type);
+    }
+}
+
+static void run_rotary(rotary_function *const functions[2])
+{
+    for (int type = F32; type <= BF16; type++) {
+        int64_t half = 38, element = ELEMENT_BYTES(type);
+        fill(x, ROWS * N, type, 10), fill(weight, (size_t)half, type, 0), fill(bias, (size_t)half, type, 0);
+        memset(out, 0, sizeof(out));
+        rotary_job job = {
+            out,         x, weight, bias, 4, 5, half, 5 * N * element, N * element, 5 * N * element,
+            N * element, 0, 0};
+        functions[type](&job);
+        print("rotary", out, ROWS * N, type);
+    }
+}
+
+static void run_probe(const char *name, probe_function *function, size_t results, int type)
+{
+    const float *const in[3] = {(const float *)(const void *)x, (const float *)(const void *)residual,
+                                (const float *)(const void *)sum};
+    fill(x, ROWS * N, F32, 2), fill(residual, ROWS * N, F32, 2), fill(sum, ROWS * N, F32, 2);
+    function(out, in, 16 * N);
+    print(name, out, results, type);
+}
+
+int main(void)
+{
+    run_probe("exp", PATH(probe).exp, 16 * N, F32);
+    run_probe("tanh", PATH(probe).tanh, 16 * N, F32);
+    run_probe("erf", PATH(probe).erf, 16 * N, F32);
+    run_probe("fma", PATH(probe).fma, 16 * N, F32);
+    run_probe("sum", PATH(probe).sum, N, F32);
+    run_probe("largest", PATH(probe).largest, N, F32);
+    run_probe("narrow", PATH(probe).narrow, 16 * N, BF16);
+    run_norm("rms_norm", PATH(norm).rms, 0);
+    run_norm("add_rms_norm", PATH(norm).add_rms, 1);
+    run_norm("layer_norm", PATH(norm).layer, 0);
+    run_norm("add_layer_norm", PATH(norm).add_layer, 1);
+    run_activation("gelu", PATH(activation).gelu, 1);
+    run_activation("gelu_tanh", PATH(activation).gelu_tanh, 1);
+    run_activation("silu", PATH(activation).silu, 1);
+    run_activation("quick_gelu", PATH(activation).quick_gelu, 1);
+    run_activation("relu", PATH(activation).relu, 1);
+    run_activation("silu_and_mul", PATH(activation).silu_and_mul, 2);
+    run_activation("gelu_and_mul", PATH(activation).gelu_and_mul, 2);
+    run_activation("softmax", PATH(softmax).softmax, 1);
+    run_rotary(PATH(rotary).rotary);
+    return 0;
+}
