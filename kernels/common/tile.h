@@ -45,7 +45,7 @@ typedef struct tile_call {
 
 /* All but `c` are constants: the shape of the tile, how x lies, whether to look ahead. */
 VEC_LONG void tile_compute(const tile_call *c, const int rows, const int panels, const ptrdiff_t x_row,
-                      const ptrdiff_t x_step, const int fetch)
+                           const ptrdiff_t x_step, const int fetch)
 {
     v16 sum[TILE_SUMS], weight[TILE_PANELS];
     const float *x = c->x, *w = c->w;
@@ -96,7 +96,7 @@ VEC_LONG void tile_compute(const tile_call *c, const int rows, const int panels,
 /* Any number of rows, in even parts: 13 are 5, 4 and 4, since a tile of one row would wait for itself. c->x,
  * c->sum and c->ahead move on. */
 VEC_LONG void tile_rows(tile_call *c, void (*tile)(const tile_call *, int), int64_t rows, int panels,
-                   ptrdiff_t x_row)
+                        ptrdiff_t x_row)
 {
     int64_t most = TILE_SUMS / panels < TILE_ROWS ? TILE_SUMS / panels : TILE_ROWS;
     int64_t parts = (rows + most - 1) / most;

@@ -61,13 +61,13 @@ VEC uint16_t narrow(float x)
 /* Each defines v16 and:
  *   v_set(a)                  all lanes a
  *   v_load(p), v_store(p, v)  16 float32, any alignment; v_load_bf16, v_store_bf16 16 bfloat16
- *   v_add v_sub v_mul v_div v_sqrt, v_fma(a, b, c) = a · b + c rounded once
+ *   v_add v_sub v_mul v_div v_sqrt, v_fma(a, b, c) = a * b + c rounded once
  *   v_max(a, b) = a > b ? a : b, v_min(a, b) = a < b ? a : b: b when either is a NaN
  *   v_abs(a), v_sign(a, s)    |a|, |a| with the sign of s
  *   v_less(a, b, x, y)        a < b ? x : y, lane by lane
- *   v_exp2i(y, t)             y · 2ⁿ, n an integer in the low bits of t (V_ROUNDER + n), -252 ≤ n ≤ 254;
- * rounded once v_first(v, count, rest)   the first `count` lanes of v, `rest` in the others v_sum(v) lanes i
- * and i + 8 first, then i + 4, i + 2, i + 1; v_largest(v) likewise with v_max */
+ *   v_exp2i(y, t)             y * 2^n rounded once; t is V_ROUNDER + n, n from -252 to 254
+ *   v_first(v, count, rest)   the first `count` lanes of v, `rest` in the others
+ *   v_sum(v), v_largest(v)    lanes i and i + 8 first, then i + 4, i + 2, i + 1 */
 #if defined(KHUB_ISA_AVX512)
 #include "vec/avx512.h"
 #elif defined(KHUB_ISA_AVX2)

@@ -107,8 +107,21 @@ START_TEST(odd_functions_keep_the_sign_of_zero)
 }
 END_TEST
 
-/* Three floats whose a · b + c is hard: exponents near each other, cancellation, results below the normal
- * numbers. */
+/* c + a · b a hair beside the middle of two floats, farther than double sees: a · b is 1 - i² 2⁻⁴⁶ or 1 +
+ * 2⁻³⁶, c an even number from 2²⁴ to 2²⁵, all scaled. Rounding to double first, then to float, gets half of
+ * them wrong. */
+static void hard_tie(float *a, float *b, float *c, uint32_t r)
+{
+    float i = (float)(r % 8 + 1) * 0x1p-23f;
+    *a = r & 8 ? 1 + i : 1 + 0x1p-12f;
+    *b = r & 8 ? 1 - i : 1 - 0x1p-12f + 0x1p-24f;
+    *c = 0x1p24f + (float)(random_bits() >> 9) * 2;
+    int scale = (int)(r >> 4 & 127) - 64;
+    *a = ldexpf(r >> 12 & 1 ? *a : -*a, scale);
+    *c = ldexpf(r >> 13 & 1 ? *c : -*c, scale);
+}
+
+/* Three floats whose a · b + c is hard: any bits, ties, cancellation, results below the normal numbers. */
 static void fill_hard(float *a, float *b, float *c, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -116,14 +129,16 @@ static void fill_hard(float *a, float *b, float *c, int n)
         a[i] = float_of_bits(random_bits());
         b[i] = float_of_bits(random_bits());
         c[i] = float_of_bits(random_bits());
-        if (r % 4 == 0) continue; /* any bits at all */
-        a[i] = ldexpf((float)(random_bits() >> 8 | 1), (int)(r >> 8 & 63) - (r % 4 == 1 ? 120 : 40));
-        b[i] = ldexpf((float)(random_bits() >> 8 | 1), (int)(r >> 16 & 63) - (r % 4 == 1 ? 120 : 40));
+        if (r % 4 == 0) continue;
+        if (r % 4 == 1) {
+            hard_tie(a + i, b + i, c + i, r >> 2);
+            continue;
+        }
+        int low = r % 4 == 2 ? -120 : -40;
+        a[i] = ldexpf((float)(random_bits() >> 8 | 1), (int)(r >> 8 & 63) + low);
+        b[i] = ldexpf((float)(random_bits() >> 8 | 1), (int)(r >> 16 & 63) + low);
         double product = (double)a[i] * b[i];
-        c[i] = (float)(-product *
-                       (1 + ((int)(r >> 24 & 7) - 3) * ldexp(1, -(int)(r >> 27 & 31)))); /* near -a·b */
-        if (r % 4 == 3)
-            c[i] = (float)ldexp(product < 0 ? -1 : 1, ilogb(product) - 24 - (int)(r >> 27 & 3)); /* at ties */
+        c[i] = (float)(-product * (1 + ((int)(r >> 24 & 7) - 3) * ldexp(1, -(int)(r >> 27 & 31))));
     }
 }
 

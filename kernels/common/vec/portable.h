@@ -18,8 +18,8 @@ typedef struct v16 {
 VEC float fma_exact(float a, float b, float c)
 {
     double p = (double)a * b, d = c, s = p + d;
-    double from_p = s - d,
-           lost = (p - from_p) + (d - (s - from_p)); /* Knuth's TwoSum: s + lost = p + d exactly */
+    double from_p = s - d, from_d = s - from_p;
+    double lost = (p - from_p) + (d - from_d); /* Knuth's TwoSum: s + lost = p + d exactly */
     uint64_t u;
     memcpy(&u, &s, 8);
     if ((lost > 0 || lost < 0) && !(u & 1)) u = (lost > 0) == (s > 0) ? u + 1 : u - 1;
