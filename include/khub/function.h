@@ -20,7 +20,7 @@ typedef enum khub_type {
     KHUB_TYPE_TENSOR_VIEW = 7, /* a borrowed khub_tensor */
     KHUB_TYPE_CSTRING = 8,     /* a borrowed NUL-terminated string */
     KHUB_TYPE_BYTES_VIEW = 9,
-    KHUB_TYPE_SMALL_STR = 11,  /* up to 7 bytes inside the value */
+    KHUB_TYPE_SMALL_STR = 11, /* up to 7 bytes inside the value */
     KHUB_TYPE_SMALL_BYTES = 12,
     KHUB_TYPE_OBJECT = 64,
     KHUB_TYPE_STR = 65,
@@ -146,7 +146,8 @@ template <typename... Args> static inline int khub_call(const khub_function *f, 
 /* khub_call(&f, &err, khub_arg_tensor(&y), khub_arg_float(2.0)): no result wanted. */
 #define khub_call(f, err, ...)                                                                               \
     khub_function_call((f), (const khub_value[]){__VA_ARGS__},                                               \
-                       (int32_t)(sizeof((const khub_value[]){__VA_ARGS__}) / sizeof(khub_value)), NULL, (err))
+                       (int32_t)(sizeof((const khub_value[]){__VA_ARGS__}) / sizeof(khub_value)), NULL,      \
+                       (err))
 #endif
 
 #endif

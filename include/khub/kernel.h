@@ -10,11 +10,12 @@ extern "C" {
 #endif
 
 /* Decides on the builds of a kernel repository, named as for khub_get, as khub_choose does. Of the builds
- * that fit and whose backend has GPU architectures, metadata.json is read too, and those without code for this
- * machine's GPU are rejected. Nothing is loaded. Any thread. *out is the caller's (khub_choice_free).
+ * that fit and whose backend has GPU architectures, metadata.json is read too, and those without code for
+ * this machine's GPU are rejected. Nothing is loaded. Any thread. *out is the caller's (khub_choice_free).
  * KHUB_E_NOTFOUND (no such directory, no build/ in it), KHUB_E_UNSUPPORTED (a name of the Hub), KHUB_E_INVAL,
  * KHUB_E_IO, KHUB_E_NOMEM. That no build fits is a result, not an error: see khub_choice_require. */
-KHUB_API int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform, khub_error *err);
+KHUB_API int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform,
+                            khub_error *err);
 
 typedef struct khub_kernel khub_kernel;
 
@@ -63,9 +64,9 @@ KHUB_API const khub_function_info *khub_kernel_function_info(khub_kernel *kernel
 
 /* How a kernel serves one layer, from its layers.json (docs/layers.md). */
 typedef struct khub_layer_spec {
-    const char *layer;         /* "RMSNorm" */
-    const char *function;      /* "rms_norm" */
-    const char *const *args;   /* the layer's argument names in the function's order; NULL: the layer's own order */
+    const char *layer;       /* "RMSNorm" */
+    const char *function;    /* "rms_norm" */
+    const char *const *args; /* the layer's argument names in the function's order; NULL: its own */
     size_t arg_count;
     const char *const *dtypes; /* NULL-terminated, "float32", ...; NULL: any */
     int backward;              /* 1: has a backward */
@@ -77,19 +78,22 @@ typedef struct khub_layer_spec {
     const char *prepare_function; /* called as f(prepared, original), see docs/layers.md */
 } khub_layer_spec;
 
-/* One axis of a layer's "slices": dimension `dim` of each listed argument is cut together. */
+/* Dimension `dim` of the argument `arg`. */
+typedef struct khub_slice_part {
+    const char *arg;
+    int32_t dim;
+    int32_t unit; /* extent 1 here stands for `unit` of the axis; 1 mostly, 16 for packed panels */
+} khub_slice_part;
+
+/* One axis of a layer's "slices": its parts are cut together. */
 typedef struct khub_slice_axis {
     const char *axis; /* "rows" */
-    const struct khub_slice_part {
-        const char *arg;
-        int32_t dim;
-        int32_t unit; /* extent 1 here stands for `unit` of the axis; 1 mostly, 16 for packed panels */
-    } *parts;
+    const khub_slice_part *parts;
     size_t part_count;
 } khub_slice_axis;
 
-/* What layers.json says about `layer`; borrowed until the kernel is closed. KHUB_E_NOTFOUND lists the layers that the
- * kernel serves (or says that it has no layers.json); KHUB_E_FORMAT. */
+/* What layers.json says about `layer`; borrowed until the kernel is closed. KHUB_E_NOTFOUND lists the layers
+ * that the kernel serves (or says that it has no layers.json); KHUB_E_FORMAT. */
 KHUB_API int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const char *layer,
                                khub_error *err);
 

@@ -1,4 +1,4 @@
-/* khub: the Kernel Hub for C. Everything of libkhub; <khub/model.h> and <khub/standard.h> are libkhub-model's. */
+/* khub: the Kernel Hub for C. All of libkhub; <khub/model.h>, <khub/standard.h> are libkhub-model's. */
 #ifndef KHUB_H
 #define KHUB_H
 

@@ -19,8 +19,8 @@ KHUB_API void khub_layers_free(khub_layers *layers);
 
 /* Adds a slot at `path` ("encoder.layer.0.attention.output.LayerNorm") for a layer of docs/layers.md
  * ("LayerNorm"), with the function that serves it unless a kernel does. The function takes the layer's
- * arguments in the order docs/layers.md gives. `dtype` is that of its tensors; `slot` (may be NULL) receives it.
- * Copies path and layer. KHUB_E_INVAL: the path is taken, or the layer isn't in docs/layers.md. */
+ * arguments in the order docs/layers.md gives. `dtype` is that of its tensors; `slot` (may be NULL) receives
+ * it. Copies path and layer. KHUB_E_INVAL: the path is taken, or the layer isn't in docs/layers.md. */
 KHUB_API int khub_layers_add(khub_layers *layers, const char *path, const char *layer, khub_function standard,
                              khub_dtype dtype, khub_slot **slot, khub_error *err);
 
@@ -45,7 +45,8 @@ KHUB_API size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axe
 /* A slot's prepared arguments replace the bound ones in `args` (n values, layer order), in place: for a pool
  * that cuts them before it calls khub_slot_call_prepared. */
 KHUB_API void khub_slot_prepare_args(const khub_slot *slot, khub_value *args, int32_t n);
-KHUB_API int khub_slot_call_prepared(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err);
+KHUB_API int khub_slot_call_prepared(const khub_slot *slot, const khub_value *args, int32_t n,
+                                     khub_error *err);
 
 KHUB_API const char *khub_slot_path(const khub_slot *slot);
 KHUB_API const char *khub_slot_layer(const khub_slot *slot);
@@ -62,9 +63,9 @@ typedef struct khub_report khub_report;
 /* What became of one slot. Strings are the report's; NULL where there is none. */
 typedef struct khub_slot_report {
     const char *path, *layer;
-    const char *kernel;   /* "khub/norm"; NULL: the standard function stayed */
+    const char *kernel; /* "khub/norm"; NULL: the standard function stayed */
     const char *variant, *function;
-    const char *reason;   /* why the standard function stayed */
+    const char *reason; /* why the standard function stayed */
     int deterministic;
 } khub_slot_report;
 

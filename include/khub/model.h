@@ -28,23 +28,23 @@ KHUB_API void khub_model_close(khub_model *model); /* NULL is a no-op */
 /* The model's slots, to be given to khub_kernelize; borrowed. */
 KHUB_API khub_layers *khub_model_layers(khub_model *model);
 KHUB_API const khub_tokenizer *khub_model_tokenizer(const khub_model *model); /* borrowed */
-KHUB_API size_t khub_model_width(const khub_model *model);      /* of an embedding */
-KHUB_API size_t khub_model_max_tokens(const khub_model *model); /* longer texts are cut */
+KHUB_API size_t khub_model_width(const khub_model *model);                    /* of an embedding */
+KHUB_API size_t khub_model_max_tokens(const khub_model *model);               /* longer texts are cut */
 KHUB_API unsigned khub_model_threads(const khub_model *model);
 
 /* What happened to the texts of one khub_model_embed. */
 typedef struct khub_embed_info {
-    size_t tokens;        /* that the model saw, special tokens included */
-    size_t truncated;     /* texts that were cut */
-    size_t invalid_utf8;  /* texts with broken UTF-8, read as U+FFFD */
+    size_t tokens;                         /* that the model saw, special tokens included */
+    size_t truncated;                      /* texts that were cut */
+    size_t invalid_utf8;                   /* texts with broken UTF-8, read as U+FFFD */
     size_t first_truncated, first_invalid; /* index of the first such text */
 } khub_embed_info;
 
 /* Embeds `count` texts: out is (count, khub_model_width) float32, row i for text i, whatever the order or
  * company of the texts. lengths may be NULL (NUL-terminated texts). An empty text is embedded as its special
  * tokens. `info` may be NULL. KHUB_E_KERNEL (slot and kernel), KHUB_E_NOMEM. */
-KHUB_API int khub_model_embed(khub_model *model, const char *const *texts, const size_t *lengths, size_t count,
-                              float *out, khub_embed_info *info, khub_error *err);
+KHUB_API int khub_model_embed(khub_model *model, const char *const *texts, const size_t *lengths,
+                              size_t count, float *out, khub_embed_info *info, khub_error *err);
 
 #ifdef __cplusplus
 }

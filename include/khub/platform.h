@@ -19,7 +19,7 @@ typedef enum khub_presence {
 
 /* A library that khub can open at run time. Strings are the platform's; NULL where unknown. */
 typedef struct khub_library_info {
-    const char *name;    /* "libtvm_ffi", "libtorch", "libcudart" (named for information, decides nothing) */
+    const char *name; /* "libtvm_ffi", "libtorch", "libcudart" (named for information, decides nothing) */
     khub_presence presence;
     const char *version; /* "0.1.16" */
     const char *path;    /* of the library, absolute */
@@ -46,9 +46,9 @@ typedef struct khub_accelerator_info {
 } khub_accelerator_info;
 
 typedef struct khub_platform_options {
-    size_t struct_size;      /* set by KHUB_INIT */
+    size_t struct_size;        /* set by KHUB_INIT */
     uint32_t probe_timeout_ms; /* for each driver library asked; 0: 5,000 */
-    int no_accelerators;     /* not 0: don't look for any; the backend is "cpu" */
+    int no_accelerators;       /* not 0: don't look for any; the backend is "cpu" */
 } khub_platform_options;
 
 /* Looks at this machine. No accelerator library is opened in this process, nothing is executed to find
@@ -70,15 +70,16 @@ KHUB_API char *khub_platform_json(const khub_platform *platform);
 
 KHUB_API void khub_platform_free(khub_platform *platform); /* NULL is a no-op */
 
-/* Narrows the platform to one of its backends: "cpu" always, else one it has, by its name ("cuda") or with its
- * version ("cu128"). KHUB_E_INVAL lists the backends of this machine. KHUB_E_NOMEM. After a failure the
+/* Narrows the platform to one of its backends: "cpu" always, else one it has, by its name ("cuda") or with
+ * its version ("cu128"). KHUB_E_INVAL lists the backends of this machine. KHUB_E_NOMEM. After a failure the
  * platform is as before. */
 KHUB_API int khub_platform_select(khub_platform *platform, const char *backend, khub_error *err);
 
 /* Facts. Strings are the platform's, valid until it is freed; NULL where unknown. */
-KHUB_API const char *khub_platform_os(const khub_platform *platform);      /* "linux" */
-KHUB_API const char *khub_platform_arch(const khub_platform *platform);    /* "x86_64" */
-/* The backend that counts, as builds are named: "cu128", "cpu"; its name alone ("xpu") when its version is unknown. */
+KHUB_API const char *khub_platform_os(const khub_platform *platform);   /* "linux" */
+KHUB_API const char *khub_platform_arch(const khub_platform *platform); /* "x86_64" */
+/* The backend that counts, as builds are named: "cu128", "cpu"; its name alone ("xpu") when its version is
+ * unknown. */
 KHUB_API const char *khub_platform_backend(const khub_platform *platform);
 /* Architecture of the backend's devices, each once, the device in use first; NULL past the last. */
 KHUB_API const char *khub_platform_device_arch(const khub_platform *platform, size_t i); /* "9.0", "gfx942" */
@@ -88,7 +89,7 @@ KHUB_API const char *khub_platform_tvm_ffi(const khub_platform *platform); /* "0
 KHUB_API const char *khub_platform_torch(const khub_platform *platform);   /* "2.10" */
 KHUB_API const char *khub_platform_macos(const khub_platform *platform);   /* "26.1" */
 KHUB_API const char *khub_platform_cpu_model(const khub_platform *platform);
-KHUB_API const char *khub_platform_glibc(const khub_platform *platform);   /* "2.36" */
+KHUB_API const char *khub_platform_glibc(const khub_platform *platform); /* "2.36" */
 /* Logical processors that the machine has switched on; 0: unknown. */
 KHUB_API unsigned khub_platform_cores(const khub_platform *platform);
 /* Threads worth running: affinity mask and cgroup quota (rounded up) considered; 0: unknown. */

@@ -25,7 +25,7 @@ KHUB_API const char *khub_tokenizer_token(const khub_tokenizer *tokenizer, int32
 typedef struct khub_tokens {
     int32_t *ids; /* freed with khub_tokens_free */
     size_t count;
-    int truncated;   /* 1: the text was longer than max_tokens and was cut */
+    int truncated;    /* 1: the text was longer than max_tokens and was cut */
     int invalid_utf8; /* 1: broken UTF-8 was read as U+FFFD */
 } khub_tokens;
 

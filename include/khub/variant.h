@@ -10,7 +10,7 @@ extern "C" {
 
 typedef enum khub_decision_kind {
     KHUB_ACCEPTED,
-    KHUB_NEEDS_PYTHON,  /* fits the machine, but holds Python only */
+    KHUB_NEEDS_PYTHON, /* fits the machine, but holds Python only */
     KHUB_REJECTED,
     KHUB_NOT_UNDERSTOOD /* a name outside the grammar of this version */
 } khub_decision_kind;
@@ -19,7 +19,7 @@ typedef enum khub_decision_kind {
 KHUB_API const char *khub_decision_kind_name(khub_decision_kind kind);
 
 typedef struct khub_decision {
-    const char *name;   /* of the variant: "tvm-ffi01-cpu-x86_64-linux" */
+    const char *name; /* of the variant: "tvm-ffi01-cpu-x86_64-linux" */
     khub_decision_kind kind;
     const char *reason; /* NULL when accepted without a remark */
 } khub_decision;

@@ -36,7 +36,7 @@ static const char *place_text(builder *b, const char *text, size_t length)
 /* An upper bound of what an entry needs beyond the struct: a pointer, a part and its text for each string. */
 static size_t room_for(const json_t *value)
 {
-    const size_t each = sizeof(khub_slice_axis) + sizeof(struct khub_slice_part) + 2 * sizeof(char *) + 1;
+    const size_t each = sizeof(khub_slice_axis) + sizeof(khub_slice_part) + 2 * sizeof(char *) + 1;
     size_t room = each + json_string_length(value), i;
     const char *key;
     json_t *item;
@@ -105,7 +105,7 @@ static int32_t take_number(const char **at, int32_t max)
 
 /* "ARG:AXIS" or "ARG:AXIS/UNIT". The name in `part` is the text with the rest behind it until texts are
  * placed. */
-static int take_part(builder *b, struct khub_slice_part *part, const char *text)
+static int take_part(builder *b, khub_slice_part *part, const char *text)
 {
     const char *colon = strrchr(text, ':'), *at = colon ? colon + 1 : text;
     int32_t dim = colon && colon != text ? take_number(&at, KHUB_MAX_NDIM - 1) : -1, unit = 1;
@@ -121,23 +121,23 @@ static int take_part(builder *b, struct khub_slice_part *part, const char *text)
     if (!has_arg(b->spec, text, (size_t)(colon - text)))
         return khub__fail(b->err, KHUB_E_FORMAT, "%s: \"slices\" has \"%s\", but \"%.*s\" isn't in \"args\"",
                           b->where, text, (int)(colon - text), text);
-    *part = (struct khub_slice_part){text, dim, unit};
+    *part = (khub_slice_part){text, dim, unit};
     return KHUB_OK;
 }
 
-static size_t name_length(const struct khub_slice_part *part)
+static size_t name_length(const khub_slice_part *part)
 {
     return (size_t)(strrchr(part->arg, ':') - part->arg);
 }
 
-static int same_place(const struct khub_slice_part *a, const struct khub_slice_part *b)
+static int same_place(const khub_slice_part *a, const khub_slice_part *b)
 {
     size_t n = name_length(a);
     return a->dim == b->dim && n == name_length(b) && !memcmp(a->arg, b->arg, n);
 }
 
 /* An axis of an argument can be cut in one way only. */
-static int check_once(builder *b, const khub_slice_axis *axes, const struct khub_slice_part *part)
+static int check_once(builder *b, const khub_slice_axis *axes, const khub_slice_part *part)
 {
     for (const khub_slice_axis *axis = axes;; axis++)
         for (size_t i = 0; i < axis->part_count; i++) {
@@ -156,7 +156,7 @@ static int take_axis(builder *b, khub_slice_axis *axes, khub_slice_axis *axis, c
             b->err, KHUB_E_FORMAT, "%s: \"slices\": \"%s\" is %s, a list of 1 to %d texts is expected",
             b->where, axis->axis, json_is_array(list) ? "too short or too long" : khub__json_type_name(list),
             KHUB__LAYER_MAX_PARTS);
-    struct khub_slice_part *parts = place(b, count * sizeof(*parts));
+    khub_slice_part *parts = place(b, count * sizeof(*parts));
     axis->parts = parts;
     for (size_t i = 0; i < count; i++) {
         const char *text = json_string_value(json_array_get(list, i));
@@ -249,7 +249,7 @@ static void place_texts(builder *b, const char *layer)
     khub_slice_axis *axes = (khub_slice_axis *)(uintptr_t)spec->slices;
     for (size_t i = 0; i < spec->slice_count; i++) {
         axes[i].axis = place_text(b, axes[i].axis, strlen(axes[i].axis));
-        struct khub_slice_part *parts = (struct khub_slice_part *)(uintptr_t)axes[i].parts;
+        khub_slice_part *parts = (khub_slice_part *)(uintptr_t)axes[i].parts;
         for (size_t j = 0; j < axes[i].part_count; j++)
             parts[j].arg = place_text(b, parts[j].arg, name_length(&parts[j]));
     }

@@ -28,8 +28,12 @@ def before(folder):
     return ORDER[: ORDER.index(folder) + 1]
 
 
-def fault_in_library(folder, quote, name, in_posix=False):
-    """What is wrong with this include in a file of src/FOLDER, or of its posix/; None when nothing is."""
+def is_system(path):
+    return "/posix/" in path or "/linux/" in path
+
+
+def fault_in_library(folder, quote, name, in_system=False):
+    """What is wrong with this include in a file of src/FOLDER, or of its posix/ or linux/; None when nothing is."""
     if quote == "<":
         public = re.fullmatch(r"khub/(\w+)\.h", name)
         if public and HOME[public[1]] not in before(folder):
@@ -39,8 +43,8 @@ def fault_in_library(folder, quote, name, in_posix=False):
         return f'"{name}" is no file of src/'
     if name.split("/")[0] not in before(folder):
         return f'"{name}" stands after {folder}'
-    if "/posix/" in name and not (in_posix and name.startswith(folder + "/")):
-        return f'"{name}": what differs by system is reached through the header of the same name beside posix/'
+    if is_system(name) and not (in_system and name.startswith(folder + "/")):
+        return f'"{name}": what differs by system is reached through a header beside its folder'
     return None
 
 
@@ -55,7 +59,7 @@ def test_library_folder(folder):
     faults = []
     for path in sources(f"src/{folder}"):
         for quote, name in includes(path):
-            fault = fault_in_library(folder, quote, name, "posix" in path.parts)
+            fault = fault_in_library(folder, quote, name, is_system(str(path)))
             if fault:
                 faults.append(f"{path}: {fault}")
     assert not faults, "\n".join(faults)
@@ -65,7 +69,7 @@ def test_the_check_finds_faults():
     assert fault_in_library("base", '"', "tensor/array.h")
     assert fault_in_library("tensor", "<", "khub/layer.h")
     assert fault_in_library("layer", '"', "base/posix/file.c")
-    assert fault_in_library("layer", '"', "kernel/posix/elf.h", in_posix=True)
+    assert fault_in_library("layer", '"', "kernel/posix/elf.h", in_system=True)
     assert fault_in_library("layer", '"', "array.h")
     assert not fault_in_library("layer", '"', "tensor/array.h")
 
