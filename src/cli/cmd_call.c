@@ -7,9 +7,9 @@
 
 /* One call, from its words to its files. */
 typedef struct call {
-    char *repository;      /* "khub/norm" */
-    const char *function;  /* "rms_norm", behind it in argv */
-    const char *directory; /* that files are written to; NULL: the current one */
+    const char *repository; /* "khub/norm" */
+    const char *function;   /* "rms_norm", behind it in argv */
+    const char *directory;  /* that files are written to; NULL: the current one */
     cli_argument *arguments;
     int count;
     khub_kernel *kernel;
@@ -17,16 +17,17 @@ typedef struct call {
     char *result_file; /* a returned tensor was saved there; NULL: it wasn't */
 } call;
 
-/* "REPO:FUNCTION", split at its last colon. */
-static int parse_target(call *c, const char *target)
+/* "REPO:FUNCTION", split in place at its last colon. */
+static int parse_target(call *c, char *target)
 {
-    const char *colon = strrchr(target, ':');
+    char *colon = strrchr(target, ':');
     if (!colon || colon == target || !colon[1])
         return cli_usage("call", "\"%s\" isn't REPO:FUNCTION; khub functions %s lists the functions", target,
                          target[0] && target[0] != ':' ? target : "REPO");
+    *colon = 0;
+    c->repository = target;
     c->function = colon + 1;
-    c->repository = strndup(target, (size_t)(colon - target));
-    return c->repository ? EXIT_DONE : cli_usage("call", "out of memory");
+    return EXIT_DONE;
 }
 
 /* Whether two outputs, or an output and the result, would be one file. */
@@ -175,7 +176,6 @@ static void free_call(call *c)
         cli_argument_free(&c->arguments[i]);
     free(c->arguments);
     free(c->result_file);
-    free(c->repository);
 }
 
 static int run(int argc, char **argv)
