@@ -220,6 +220,13 @@ def test_functions_and_kernels_that_are_not_there(tmp_path):
     fails(call(cwd=tmp_path), 2, "which function?")
 
 
+@pytest.mark.parametrize("function,how", {"abort_now": "SIGABRT", "exit_now": "exit("}.items())
+def test_a_function_that_ends_the_process(function, how, tmp_path):
+    repository = GOOD.with_name("in_call")
+    fails(call(f"{repository}:{function}", "out=int8[1]", cwd=tmp_path), 1, f"{repository}:{function}", how)
+    assert files(tmp_path) == []
+
+
 def test_only_the_last_colon_separates(tmp_path):
     shutil.copytree(GOOD, tmp_path / "a:b" / "good")
     assert succeeds(call("./a:b/good:forty_two", cwd=tmp_path)) == "42\n"
