@@ -172,7 +172,8 @@ VEC_LONG void add_values(scratch *s, int64_t p, int64_t d, int64_t n, int64_t al
 }
 
 /* Keys j0 … j0 + keys - 1, for dims e … e + n - 1 of the result. */
-VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int64_t e, int64_t n, int type)
+VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int64_t e, int64_t n,
+                    int type)
 {
     int64_t all_see[PANELS], some_see[PANELS];
     scores(s, c, j0, keys, j0 == 0 && e == 0, type);

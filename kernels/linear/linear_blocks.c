@@ -33,7 +33,8 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* x[0 … rows)[k0 … k0 + count) of the call, from its row i0 on. */
-VEC_LONG void copy_x(block *b, const linear_call *c, int type, int64_t i0, int64_t rows, int64_t k0, int64_t count)
+VEC_LONG void copy_x(block *b, const linear_call *c, int type, int64_t i0, int64_t rows, int64_t k0,
+                     int64_t count)
 {
     for (int64_t r = 0; r < rows; r++) {
         const char *row = c->x + (i0 + r) * c->x_step + k0 * ELEMENT_BYTES(type);
@@ -95,7 +96,7 @@ VEC const char *next_panels(const linear_call *c, int type, int64_t g, int64_t p
 
 /* Adds the chains from k0 on to the sums of `panels` panels from g on, for all rows of the block. */
 VEC_LONG void add_chains(block *b, const linear_call *c, int type, int form, int64_t g, int64_t panels,
-                    int64_t rows, int64_t k0, int64_t count)
+                         int64_t rows, int64_t k0, int64_t count)
 {
     for (int64_t p = 0, width; p < panels; p += width) {
         width = panels_for(rows, panels - p);
@@ -144,7 +145,7 @@ VEC_LONG v16 activate(v16 x, linear_activation activation)
 }
 
 VEC_LONG void finish(const block *b, const linear_call *c, int type, int64_t i0, int64_t rows, int64_t g,
-                int64_t panels)
+                     int64_t panels)
 {
     for (int64_t p = 0; p < panels; p++) {
         int64_t n = (g + p) * PANEL;
