@@ -29,7 +29,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/khub-config.cmake ${CMAKE_CURRENT_BINA
 # Every build ends with the stage. It is made anew when something that is installed has changed.
 get_property(packed GLOBAL PROPERTY khub_packed)
 file(GLOB installed CONFIGURE_DEPENDS include/khub/*.h)
-set(staged ${KHUB_STAGE}/.staged)
+set(staged ${KHUB_STAGE}/bin/khub)
 add_custom_command(OUTPUT ${staged}
     COMMAND ${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${KHUB_STAGE} -P ${CMAKE_BINARY_DIR}/cmake_install.cmake
     COMMAND ${CMAKE_COMMAND} -E touch ${staged}

@@ -39,7 +39,8 @@ typedef struct tile_call {
     ptrdiff_t w_panel, sum_panel;
     int64_t count;     /* length of the chains; 0: they are 0 */
     int add;           /* 0: the chains replace `sum`; 1: they are added to it */
-    const char *ahead; /* of each panel, what is read next: each step fetches `ahead_step` more of it */
+    const char *ahead; /* of each panel, what is read next: each step fetches `ahead_step` more of it. NULL:
+                          nothing, where nothing is fetched */
     ptrdiff_t ahead_panel, ahead_step;
 } tile_call;
 
@@ -106,7 +107,7 @@ VEC_LONG void tile_rows(tile_call *c, void (*tile)(const tile_call *, int), int6
         tile(c, (int)share);
         c->x += share * x_row;
         c->sum += share * 16;
-        c->ahead += c->count * c->ahead_step;
+        if (c->ahead) c->ahead += c->count * c->ahead_step;
         rows -= share;
     }
 }

@@ -35,8 +35,7 @@ static void print_types(FILE *to, const json_t *list, const char *between)
 {
     size_t i;
     json_t *item;
-    json_array_foreach(list, i, item)
-    {
+    json_array_foreach (list, i, item) {
         if (i) fputs(between, to);
         const char *name = json_string_value(json_object_get(item, "name"));
         if (name) {

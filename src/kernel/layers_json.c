@@ -40,8 +40,10 @@ static size_t room_for(const json_t *value)
     size_t room = each + json_string_length(value), i;
     const char *key;
     json_t *item;
-    json_object_foreach((json_t *)(uintptr_t)value, key, item) room += strlen(key) + room_for(item);
-    json_array_foreach(value, i, item) room += room_for(item);
+    json_object_foreach ((json_t *)(uintptr_t)value, key, item)
+        room += strlen(key) + room_for(item);
+    json_array_foreach (value, i, item)
+        room += room_for(item);
     return room;
 }
 
@@ -184,8 +186,7 @@ static int take_slices(builder *b, const json_t *entry)
     b->spec->slices = axes;
     const char *key;
     json_t *list;
-    json_object_foreach((json_t *)(uintptr_t)slices, key, list)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)slices, key, list) {
         khub_slice_axis *axis = &axes[b->spec->slice_count++];
         axis->axis = key;
         rc = take_axis(b, axes, axis, list);
@@ -206,8 +207,7 @@ static int take_prepare(builder *b, const json_t *entry)
                           json_object_size(prepare));
     const char *key;
     json_t *function;
-    json_object_foreach((json_t *)(uintptr_t)prepare, key, function)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)prepare, key, function) {
         b->spec->prepare_arg = key;
         b->spec->prepare_function = json_string_value(function);
     }
@@ -261,8 +261,7 @@ static void note_unknown_keys(const json_t *entry, const char *where, const char
                                         "deterministic", "slices", "prepare"};
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)entry, key, value)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)entry, key, value) {
         int is_known = ignored && !strcmp(key, ignored);
         for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
             is_known |= !strcmp(key, known[i]);
@@ -302,8 +301,7 @@ static int parse_all(khub__layers *out, const json_t *root, const char *file, kh
     if (!out->specs) return khub__fail_memory(err, "reading layers.json");
     const char *layer;
     json_t *entry;
-    json_object_foreach((json_t *)(uintptr_t)layers, layer, entry)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)layers, layer, entry) {
         char where[1000];
         snprintf(where, sizeof(where), "%s: %s", file, layer);
         rc = khub__layer_spec_parse(&out->specs[out->count], layer, entry, where, NULL, err);

@@ -152,12 +152,10 @@ static int check_need_keys(const json_t *entry, const char *where, const khub__j
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)entry, key,
-                        value) if (strcmp(key, "repo-id") != 0 && strcmp(key, "version") != 0 &&
-                                   strcmp(key, "revision") !=
-                                       0) return khub__fail(source->err, KHUB_E_FORMAT,
-                                                            "%s: %s has the unknown key \"%.64s\"",
-                                                            source->file, where, key);
+    json_object_foreach ((json_t *)(uintptr_t)entry, key, value)
+        if (strcmp(key, "repo-id") != 0 && strcmp(key, "version") != 0 && strcmp(key, "revision") != 0)
+            return khub__fail(source->err, KHUB_E_FORMAT, "%s: %s has the unknown key \"%.64s\"",
+                              source->file, where, key);
     return KHUB_OK;
 }
 

@@ -72,8 +72,7 @@ static int parse_entries(khub__mapping *out, json_t *root, khub_error *err)
     json_t *value;
     out->entries = khub__calloc(json_object_size(root), sizeof(*out->entries));
     if (!out->entries) return khub__fail_memory(err, "reading a mapping");
-    json_object_foreach(root, layer, value)
-    {
+    json_object_foreach (root, layer, value) {
         if (!khub__layer_find(layer))
             khub__log(KHUB_LOG_WARNING, "layer", layer,
                       "the mapping names a layer that docs/layers.md doesn't have");

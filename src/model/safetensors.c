@@ -153,8 +153,7 @@ static int check_metadata(const json_t *metadata, const char *file, khub_error *
                           khub__json_type_name(metadata));
     const char *key;
     const json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)metadata, key, value)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)metadata, key, value) {
         if (!json_is_string(value))
             return khub__fail(err, KHUB_E_FORMAT, "%s: \"__metadata__\": \"%s\" is %s, a string is expected",
                               file, key, khub__json_type_name(value));
@@ -166,8 +165,7 @@ static int read_tensors(khub__safetensors *file, const char *data, size_t length
 {
     const char *key;
     json_t *entry;
-    json_object_foreach(file->header, key, entry)
-    {
+    json_object_foreach (file->header, key, entry) {
         if (!strcmp(key, "__metadata__")) continue;
         struct place at = {file->path, key, err};
         khub__stored *t = &file->tensors[file->count++];

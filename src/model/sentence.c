@@ -45,8 +45,7 @@ static int read_mode(const char **mode, const json_t *root, const khub__json_sou
     const json_t *value;
     int rc = khub__json_string(mode, root, "pooling_mode", source);
     if (rc != KHUB_OK) return rc;
-    json_object_foreach((json_t *)(uintptr_t)root, key, value)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)root, key, value) {
         if (strncmp(key, prefix, sizeof(prefix) - 1) != 0) continue;
         int on = 0;
         rc = khub__json_bool(&on, root, key, source);

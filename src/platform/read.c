@@ -93,8 +93,7 @@ static void warn_unknown(const reader *r, const json_t *object, const char *cons
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
-    {
+    json_object_foreach ((json_t *)(uintptr_t)object, key, value) {
         size_t i = 0;
         while (known[i] && strcmp(known[i], key) != 0)
             i++;

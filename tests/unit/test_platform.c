@@ -107,8 +107,7 @@ START_TEST(json_holds_what_was_read)
     const char *key;
     ck_assert_ptr_nonnull(a);
     ck_assert_ptr_nonnull(b);
-    json_object_foreach(a, key, value)
-    {
+    json_object_foreach (a, key, value) {
         if (strcmp(key, "libraries") != 0 && strcmp(key, "accelerators") != 0)
             ck_assert_msg(json_equal(value, json_object_get(b, key)), "%s differs", key);
     }
