@@ -163,6 +163,14 @@ static uint16_t to_bfloat16(float value)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+void khub__op_round(const khub_tensor *like, float *values, int64_t count)
+{
+    for (int64_t i = 0; like->dtype.bits == 16 && i < count; i++) {
+        uint32_t bits = (uint32_t)to_bfloat16(values[i]) << 16;
+        memcpy(values + i, &bits, 4);
+    }
+}
+
 void khub__op_store(const khub_tensor *tensor, int64_t row, const float *values, int64_t count)
 {
     char *at = row_address(tensor, row);

@@ -33,6 +33,8 @@ int64_t khub__op_width(const khub_tensor *tensor);
 
 /* Copies `count` elements as float32 from (to) row `row`, starting at element `from` of the last axis. */
 void khub__op_load(float *to, const khub_tensor *tensor, int64_t row, int64_t from, int64_t count);
+/* Rounds values as if they were stored in `like`'s dtype and loaded again. */
+void khub__op_round(const khub_tensor *like, float *values, int64_t count);
 void khub__op_store(const khub_tensor *tensor, int64_t row, const float *values, int64_t count);
 
 #endif

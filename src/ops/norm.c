@@ -41,14 +41,14 @@ static void normalize(float *x, const rows *with, int64_t width, double eps, int
         x[i] = (float)((x[i] - mean) * scale * with->weight[i] + (with->bias ? with->bias[i] : 0));
 }
 
-/* x = x + residual; the norm goes on with the float32 sum, `sum` keeps it rounded to the dtype. */
+/* x = x + residual, rounded to the dtype: what is normalized is what `sum` keeps. */
 static void add_residual(const khub__op *op, const norm *at, const rows *with, int64_t r, int64_t width)
 {
     khub__op_load(with->residual, op->tensor[at->residual], r, 0, width);
     for (int64_t i = 0; i < width; i++)
         with->x[i] += with->residual[i];
-    if (!op->tensor[at->sum]) return;
-    khub__op_store(op->tensor[at->sum], r, with->x, width);
+    khub__op_round(op->tensor[at->x], with->x, width);
+    if (op->tensor[at->sum]) khub__op_store(op->tensor[at->sum], r, with->x, width);
 }
 
 static int run(const norm *at, const khub_value *args, int32_t n)

@@ -257,6 +257,34 @@ START_TEST(bfloat16_is_rounded_once)
 }
 END_TEST
 
+/* AddLayerNorm in bfloat16 gives the bits of LayerNorm on the sum that it keeps, kept or not. */
+START_TEST(the_sum_that_is_kept_is_normalized)
+{
+    enum { N = 64 };
+    uint16_t x[N], residual[N], w[N], sum[N], out[N], alone[N], without[N];
+    const int64_t shape[2] = {4, N / 4}, width[1] = {N / 4};
+    for (int i = 0; i < N; i++) {
+        float values[3] = {next_value(), next_value(), next_value()};
+        uint32_t bits[3];
+        memcpy(bits, values, sizeof(bits));
+        x[i] = (uint16_t)(bits[0] >> 16), residual[i] = (uint16_t)(bits[1] >> 16),
+        w[i] = (uint16_t)(bits[2] >> 16);
+    }
+    const khub_dtype bf = khub_dtype_of(KHUB_DTYPE_BFLOAT, 16);
+    khub_tensor t[] = {khub_tensor_over(x, bf, 2, shape),     khub_tensor_over(residual, bf, 2, shape),
+                       khub_tensor_over(sum, bf, 2, shape),   khub_tensor_over(out, bf, 2, shape),
+                       khub_tensor_over(alone, bf, 2, shape), khub_tensor_over(without, bf, 2, shape),
+                       khub_tensor_over(w, bf, 1, width)};
+    const khub_value eps = khub_arg_float(1e-5), none = khub_arg_none(), weight = khub_arg_tensor(&t[6]);
+    const khub_value in = khub_arg_tensor(&t[0]), res = khub_arg_tensor(&t[1]), kept = khub_arg_tensor(&t[2]);
+    call("AddLayerNorm", (const khub_value[]){khub_arg_tensor(&t[3]), kept, in, res, weight, none, eps}, 7);
+    call("AddLayerNorm", (const khub_value[]){khub_arg_tensor(&t[5]), none, in, res, weight, none, eps}, 7);
+    call("LayerNorm", (const khub_value[]){khub_arg_tensor(&t[4]), kept, weight, none, eps}, 5);
+    ck_assert_mem_eq(out, alone, sizeof(out));
+    ck_assert_mem_eq(out, without, sizeof(out));
+}
+END_TEST
+
 START_TEST(no_such_layer)
 {
     khub_error err = {0};
@@ -266,4 +294,4 @@ START_TEST(no_such_layer)
 END_TEST
 
 UNIT("ops", activations, gated, norms, softmax_and_rotary, linear, attention, bfloat16_is_rounded_once,
-     no_such_layer)
+     the_sum_that_is_kept_is_normalized, no_such_layer)
