@@ -1,5 +1,6 @@
 /* khub embed: sentences in, vectors out. */
 #include "cli.h"
+#include "lines.h"
 
 #include <khub/model.h>
 
@@ -226,47 +227,48 @@ static int embed(struct job *job, const char *const *texts, const size_t *length
 }
 
 /* Lines of a file, some at a time. */
-struct lines {
+struct batch {
     char *text[TEXTS_AT_ONCE];
-    size_t capacity[TEXTS_AT_ONCE], length[TEXTS_AT_ONCE];
+    size_t length[TEXTS_AT_ONCE], count;
 };
 
-/* The next line without its end; 0: there is none. */
-static int next_line(struct lines *lines, size_t i, FILE *f)
+static int keep_line(struct batch *batch, const char *text, size_t length, khub_error *err)
 {
-    ssize_t n = getline(&lines->text[i], &lines->capacity[i], f);
-    if (n < 0) return 0;
-    if (n > 0 && lines->text[i][n - 1] == '\n') n--;
-    if (n > 0 && lines->text[i][n - 1] == '\r') n--;
-    lines->length[i] = (size_t)n;
-    return 1;
+    char *room = realloc(batch->text[batch->count], length + 1);
+    if (!room) return no_memory(err);
+    memcpy(room, text, length);
+    batch->text[batch->count] = room;
+    batch->length[batch->count++] = length;
+    return KHUB_OK;
 }
 
-static int embed_lines(struct job *job, struct lines *lines, FILE *f, khub_error *err)
+static int embed_lines(struct job *job, struct batch *batch, cli_lines *lines, khub_error *err)
 {
+    const char *text;
+    size_t length;
     for (;;) {
-        size_t n = 0;
-        errno = 0;
-        while (n < TEXTS_AT_ONCE && next_line(lines, n, f))
-            n++;
-        if (ferror(f)) return fail(err, "%s: can't read it: %s", job->file);
-        if (n < TEXTS_AT_ONCE && errno == ENOMEM) return no_memory(err);
-        if (n == 0) return KHUB_OK;
-        int rc = embed(job, (const char *const *)lines->text, lines->length, n, err);
+        int more = 1;
+        batch->count = 0;
+        while (batch->count < TEXTS_AT_ONCE && (more = cli_lines_next(lines, &text, &length, err)) == 1)
+            if (keep_line(batch, text, length, err) != KHUB_OK) return err->code;
+        if (more < 0) return err->code;
+        if (batch->count == 0) return KHUB_OK;
+        int rc = embed(job, (const char *const *)batch->text, batch->length, batch->count, err);
         if (rc != KHUB_OK || ferror(stdout)) return rc; /* main says what is wrong with stdout */
     }
 }
 
 static int embed_file(struct job *job, khub_error *err)
 {
-    FILE *f = strcmp(job->file, "-") ? fopen(job->file, "rb") : stdin;
-    if (!f) return fail(err, "%s: can't open it: %s", job->file);
-    struct lines *lines = calloc(1, sizeof(*lines));
-    int rc = lines ? embed_lines(job, lines, f, err) : no_memory(err);
-    for (size_t i = 0; lines && i < TEXTS_AT_ONCE; i++)
-        free(lines->text[i]);
-    free(lines);
-    if (f != stdin) fclose(f);
+    cli_lines lines;
+    int rc = cli_lines_open(&lines, job->file, err);
+    if (rc != KHUB_OK) return rc;
+    struct batch *batch = calloc(1, sizeof(*batch));
+    rc = batch ? embed_lines(job, batch, &lines, err) : no_memory(err);
+    for (size_t i = 0; batch && i < TEXTS_AT_ONCE; i++)
+        free(batch->text[i]);
+    free(batch);
+    cli_lines_close(&lines);
     return rc;
 }
 

@@ -87,11 +87,12 @@ static int print_lines(tokenize *t, const char *path)
     cli_lines lines;
     const char *text;
     size_t length;
-    if (cli_lines_open(&lines, path) != 0) return EXIT_FAILED;
+    khub_error err = {0};
+    if (cli_lines_open(&lines, path, &err) != KHUB_OK) return cli_fail(&err);
     int status = EXIT_DONE, more = 1;
-    while (status == EXIT_DONE && (more = cli_lines_next(&lines, &text, &length)) == 1)
+    while (status == EXIT_DONE && (more = cli_lines_next(&lines, &text, &length, &err)) == 1)
         status = print_text(t, text, length);
-    if (more < 0) status = EXIT_FAILED;
+    if (more < 0) status = cli_fail(&err);
     char where[512];
     snprintf(where, sizeof(where), "%s: line", lines.name);
     notify(t, where);
