@@ -24,7 +24,9 @@ typedef enum khub_status {
     KHUB_E_OFFLINE = -11,     /* not in the cache, and the network is off */
     KHUB_E_NETWORK = -12,     /* the network failed */
     KHUB_E_NOSPACE = -13,     /* the disk is full */
-    KHUB_E_UNSUPPORTED = -14  /* well-formed, but beyond what this version can do */
+    KHUB_E_UNSUPPORTED = -14, /* well-formed, but beyond what this version can do */
+    KHUB_E_CANCELED = -15,    /* the caller said so; nothing is lost */
+    KHUB_E_DENIED = -16       /* the Hub refuses: private, gated, disabled, or a rejected token */
 } khub_status;
 
 /* Caller-owned, zeroed before the first use; the last argument of every function that can fail, and may

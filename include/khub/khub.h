@@ -11,6 +11,8 @@
 #include <khub/function.h>
 #include <khub/platform.h>
 #include <khub/variant.h>
+#include <khub/hub.h>
+#include <khub/cache.h>
 #include <khub/kernel.h>
 #include <khub/layer.h>
 

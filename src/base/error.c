@@ -14,6 +14,7 @@ static const char *const names[] = {
     "KHUB_OK",          "KHUB_E_INVAL",   "KHUB_E_NOMEM",        "KHUB_E_IO",      "KHUB_E_NOTFOUND",
     "KHUB_E_FORMAT",    "KHUB_E_NOBUILD", "KHUB_E_NEEDS_PYTHON", "KHUB_E_LOAD",    "KHUB_E_KERNEL",
     "KHUB_E_UNTRUSTED", "KHUB_E_OFFLINE", "KHUB_E_NETWORK",      "KHUB_E_NOSPACE", "KHUB_E_UNSUPPORTED",
+    "KHUB_E_CANCELED",  "KHUB_E_DENIED",
 };
 
 const char *khub_status_name(int status)
