@@ -4,14 +4,14 @@ import re
 import pytest
 from house import PUBLIC_HEADERS, SOURCE, sources
 
-ORDER = ["base", "platform", "variant", "tensor", "kernel", "layer", "ops", "model"]
+ORDER = ["base", "platform", "variant", "tensor", "hub", "cache", "kernel", "layer", "ops", "model"]
 
 # The folder that implements each public header: a folder may use those of the folders before it.
 HOME = {
     "export": "base", "error": "base", "memory": "base", "log": "base",
     "platform": "platform", "variant": "variant",
     "tensor": "tensor", "npy": "tensor", "function": "tensor",
-    "kernel": "kernel", "layer": "layer", "khub": "layer",
+    "hub": "hub", "cache": "cache", "kernel": "kernel", "layer": "layer", "khub": "layer",
     "standard": "ops", "tokenizer": "model", "model": "model",
 }
 
