@@ -15,6 +15,9 @@ int khub__client_open(khub__client **out, khub__hub_settings *settings, khub_pro
                       khub_error *err);
 void khub__client_close(khub__client *client); /* NULL is a no-op */
 
+/* 1: the settings forbid the network; every call below is KHUB_E_OFFLINE. */
+int khub__client_offline(const khub__client *client);
+
 /* Requests sent by this process so far, redirects apart. For tests and -v. */
 uint64_t khub__client_requests(void);
 
