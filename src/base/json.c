@@ -63,6 +63,11 @@ int khub__json_parse(json_t **out, const char *text, size_t length, const char *
     return parse(out, text, length, JSON_OBJECT, file, err);
 }
 
+int khub__json_parse_array(json_t **out, const char *text, size_t length, const char *file, khub_error *err)
+{
+    return parse(out, text, length, JSON_ARRAY, file, err);
+}
+
 static int read_file(json_t **out, const char *path, size_t max, json_type type, khub_error *err)
 {
     *out = NULL;

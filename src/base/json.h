@@ -18,6 +18,9 @@ typedef struct khub__json_source {
  */
 int khub__json_parse(json_t **out, const char *text, size_t length, const char *file, khub_error *err);
 
+/* The same for a text that must be one array. */
+int khub__json_parse_array(json_t **out, const char *text, size_t length, const char *file, khub_error *err);
+
 /* The same from a file of at most `max` bytes. */
 int khub__json_read(json_t **out, const char *path, size_t max, khub_error *err);
 

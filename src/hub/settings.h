@@ -2,6 +2,8 @@
 #ifndef HUB_SETTINGS_H
 #define HUB_SETTINGS_H
 
+#include "base/home.h"
+
 #include <khub/hub.h>
 
 typedef struct khub__hub_settings {
@@ -19,9 +21,5 @@ typedef struct khub__hub_settings {
  * (names its source); KHUB_E_NOMEM. */
 int khub__hub_settings_read(khub__hub_settings *out, const khub_hub_options *options, khub_error *err);
 void khub__hub_settings_free(khub__hub_settings *settings); /* frees what it holds and zeroes it */
-
-/* 1 for "1", "ON", "YES", "TRUE" in any case: how the Hugging Face tools read a variable of the environment.
- */
-int khub__env_is_true(const char *name);
 
 #endif

@@ -1,0 +1,117 @@
+#include "base/hash.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/symbols.h"
+
+#include <openssl/evp.h>
+#include <pthread.h>
+#include <stdio.h>
+
+#define CRYPTO_FUNCTIONS(X)                                                                                  \
+    X(EVP_MD_CTX_new)                                                                                        \
+    X(EVP_MD_CTX_free)                                                                                       \
+    X(EVP_DigestInit_ex)                                                                                     \
+    X(EVP_DigestUpdate)                                                                                      \
+    X(EVP_DigestFinal_ex)                                                                                    \
+    X(EVP_sha1)                                                                                              \
+    X(EVP_sha256)
+
+#define POINTER(name) __typeof__(&name) name##_;
+#define SYMBOL(name)  {#name, offsetof(struct crypto, name##_)},
+
+struct crypto {
+    CRYPTO_FUNCTIONS(POINTER)
+};
+
+static const khub__symbol symbols[] = {CRYPTO_FUNCTIONS(SYMBOL){NULL, 0}};
+
+/* What is called here is the same in all of them. */
+static const char *const libraries[] = {"libcrypto.so.3",    "libcrypto.so.4", "libcrypto.so.1.1",
+                                        "libcrypto.3.dylib", "libcrypto.so",   NULL};
+
+static struct crypto crypto;
+static int opened = -1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two above until `opened` is KHUB_OK */
+
+struct khub__hash {
+    EVP_MD_CTX *context;
+    int failed; /* libcrypto refused in the middle: the hash ends as "", which is nobody's name */
+};
+
+static int open_crypto(khub_error *err)
+{
+    pthread_mutex_lock(&lock);
+    if (opened != KHUB_OK) {
+        khub_error why = {0};
+        opened = khub__symbols_open(&crypto, symbols, libraries, KHUB_E_UNSUPPORTED, &why);
+        if (opened != KHUB_OK)
+            khub__fail(err, KHUB_E_UNSUPPORTED,
+                       "content can't be hashed without OpenSSL's libcrypto (package libssl3): %s",
+                       why.message);
+    }
+    int rc = opened;
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+int khub__hash_kind_of(khub__hash_kind *kind, const char *hex)
+{
+    size_t length = strspn(hex, "0123456789abcdef");
+    if (hex[length] || (length != 40 && length != 64)) return -1;
+    *kind = length == 40 ? KHUB__HASH_GIT_BLOB : KHUB__HASH_SHA256;
+    return 0;
+}
+
+static int start(khub__hash *hash, khub__hash_kind kind, uint64_t size, khub_error *err)
+{
+    const EVP_MD *digest = kind == KHUB__HASH_SHA256 ? crypto.EVP_sha256_() : crypto.EVP_sha1_();
+    hash->context = crypto.EVP_MD_CTX_new_();
+    if (!hash->context) return khub__fail_memory(err, "starting a hash");
+    if (!crypto.EVP_DigestInit_ex_(hash->context, digest, NULL))
+        return khub__fail(err, KHUB_E_UNSUPPORTED, "libcrypto refuses to compute %s",
+                          kind == KHUB__HASH_SHA256 ? "SHA-256" : "SHA-1, which names git's files");
+    char head[32];
+    if (kind == KHUB__HASH_GIT_BLOB) {
+        snprintf(head, sizeof(head), "blob %llu", (unsigned long long)size);
+        khub__hash_add(hash, head, strlen(head) + 1);
+    }
+    return KHUB_OK;
+}
+
+int khub__hash_new(khub__hash **out, khub__hash_kind kind, uint64_t size, khub_error *err)
+{
+    *out = NULL;
+    int rc = open_crypto(err);
+    if (rc != KHUB_OK) return rc;
+    khub__hash *hash = khub__calloc(1, sizeof(*hash));
+    if (!hash) return khub__fail_memory(err, "starting a hash");
+    rc = start(hash, kind, size, err);
+    if (rc == KHUB_OK)
+        *out = hash;
+    else
+        khub__hash_free(hash);
+    return rc;
+}
+
+void khub__hash_add(khub__hash *hash, const void *data, size_t bytes)
+{
+    if (!crypto.EVP_DigestUpdate_(hash->context, data, bytes)) hash->failed = 1;
+}
+
+void khub__hash_end(khub__hash *hash, char hex[KHUB__HASH_HEX_MAX + 1])
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned length = 0;
+    hex[0] = 0;
+    if (!crypto.EVP_DigestFinal_ex_(hash->context, digest, &length) || hash->failed) return;
+    for (unsigned i = 0; i < length && 2 * i < KHUB__HASH_HEX_MAX; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+}
+
+void khub__hash_free(khub__hash *hash)
+{
+    if (!hash) return;
+    crypto.EVP_MD_CTX_free_(hash->context);
+    khub__free(hash);
+}
