@@ -71,4 +71,8 @@ int khub__blob_new(khub__blob **out, const khub__store *store, const char *commi
                    khub_error *err);
 void khub__blob_free(khub__blob *blob); /* NULL is a no-op */
 
+/* Before begin: what the cache has under the blob's name was found to be something else. It is fetched and,
+ * when the new one is whole, replaced, though its size is right. */
+void khub__blob_distrust(khub__blob *blob);
+
 #endif

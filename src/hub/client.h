@@ -54,12 +54,15 @@ int khub__client_tree(khub__tree *out, khub__client *client, const khub__repo *r
  * is 0. */
 int khub__client_publisher(int *trusted, khub__client *client, const char *org, khub_error *err);
 
-enum { KHUB__SINK_BUSY = 1 };
+enum { KHUB__SINK_BUSY = 1, KHUB__SINK_AGAIN = 2 };
 
 /* Where the bytes of one file go. Called from one thread at a time, in this order: begin, write…, then finish
  * or abandon. A begin that fails is the end. KHUB__SINK_BUSY of begin: someone else is bringing this file;
  * the client goes on with others and asks again every 50 ms, and holds nothing that the other could be
- * waiting for. */
+ * waiting for. It says so too while it reads what is there of an interrupted fetch, a piece at a time, so
+ * that a cancel isn't late. KHUB__SINK_AGAIN of finish, once at most: what was there of an interrupted fetch
+ * isn't of this file and is gone; the next write is byte 0, then finish again. A begin that finds all bytes
+ * there is followed by finish, without a write. */
 typedef struct khub__sink {
     /* The name of the content is known. *have becomes the number of bytes that are there of an interrupted
      * fetch. */
