@@ -117,12 +117,12 @@ static void print_table(const struct job *job, const khub_report *report, FILE *
     }
     fprintf(to, "%-*s  %-*s  kernel\n", path, "slot", layer, "layer");
     for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
-        fprintf(to, "%-*s  %-*s  ", path, line->path, layer, line->layer);
+        cli_print(to, "%-*s  %-*s  ", path, line->path, layer, line->layer);
         if (line->kernel)
-            fprintf(to, "%s:%s (%s)%s\n", line->kernel, line->function, line->variant,
-                    line->deterministic ? ", deterministic" : "");
+            cli_print(to, "%s:%s (%s)%s\n", line->kernel, line->function, line->variant,
+                      line->deterministic ? ", deterministic" : "");
         else
-            fprintf(to, "standard: %s\n", reason_of(job, line));
+            cli_print(to, "standard: %s\n", reason_of(job, line));
     }
     fprintf(to, "kernels serve %zu of %zu slots\n", khub_report_filled(report), khub_report_count(report));
 }
