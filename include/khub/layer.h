@@ -31,16 +31,25 @@ KHUB_API int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor 
 /* Calls what is in the slot with the layer's arguments in the layer's own order. As khub_function_call. */
 KHUB_API int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err);
 
-/* What is in the slot now, for a pool that cuts calls: the axes of "slices" with argument positions in the
- * layer's own order. 0 for a function that declares none. */
+/* An axis along which calls may be cut: one of "slices" in docs/layers.md, argument positions in the layer's
+ * own order. A call with a tensor of fewer than `min_ndim` axes isn't cut along it: its axis `dim` is one
+ * that the layer computes over. */
 typedef struct khub_slot_axis {
     const char *axis;
     struct {
-        int32_t arg, dim, unit;
+        int32_t arg, dim, unit, min_ndim;
     } part[8];
     size_t part_count;
+    int64_t step; /* cuts fall on multiples of it, too; 0: on those of the largest unit alone */
 } khub_slot_axis;
+
+/* What is in the slot now, for a pool that cuts calls. 0 for a function that declares none. */
 KHUB_API size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axes);
+
+/* Says along which axes calls of the function given to khub_layers_add may be cut, as a kernel's layers.json
+ * does; nothing, until this is called. Copies `axes` but not their names; `min_ndim` is filled in.
+ * KHUB_E_INVAL: more than 4 axes, or a part that the layer can't have. */
+KHUB_API int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, khub_error *err);
 
 /* A slot's prepared arguments replace the bound ones in `args` (n values, layer order), in place: for a pool
  * that cuts them before it calls khub_slot_call_prepared. */

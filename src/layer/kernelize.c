@@ -8,6 +8,7 @@
 #include "layer/report.h"
 #include "layer/sources.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -46,10 +47,9 @@ static int spec_of(const khub_layer_spec **spec, const khub__mapping_entry *entr
 }
 
 /* Every failure here is a reason in out->why. */
-static int decide(outcome *out, const khub_slot *slot, khub__sources *sources)
+static int decide(outcome *out, const khub_slot *slot, khub__sources *sources, const char *forbidden)
 {
     khub_error *why = &out->why;
-    const char *forbidden = forbidden_by();
     if (forbidden) return khub__fail(why, KHUB_E_NOTFOUND, "kernels are switched off by %s", forbidden);
     const khub__mapping_entry *entry = khub__mapping_find(&sources->mapping, slot->layer->name);
     if (!entry)
@@ -82,9 +82,12 @@ static int add_line(khub_report *report, const khub_slot *slot, const outcome *o
 static int decide_all(khub__filling **fillings, khub_report *report, khub_layers *layers,
                       khub__sources *sources, khub_error *err)
 {
+    const char *forbidden = forbidden_by();
     for (size_t i = 0; i < layers->count; i++) {
-        outcome out = {0};
-        int rc = decide(&out, layers->slots[i], sources);
+        outcome out; /* a few bytes of it are set, and its kilobyte of words only when there are some */
+        memset(&out, 0, offsetof(outcome, why));
+        khub_error_clear(&out.why);
+        int rc = decide(&out, layers->slots[i], sources, forbidden);
         fillings[i] = out.filling;
         if (rc == KHUB_E_NOMEM) return khub__fail(err, rc, "%s", out.why.message);
         rc = add_line(report, layers->slots[i], &out, err);
@@ -109,14 +112,15 @@ static int check_required(const khub_report *report, khub_error *err)
 }
 
 /* A miss is told once per layer name, whatever the number of slots. */
-static void log_misses(const khub_report *report)
+static void log_misses(const khub_report *report, const khub_layers *layers)
 {
+    char told[KHUB__LAYERS] = {0};
     for (size_t i = 0; i < report->count; i++) {
         const khub_slot_report *line = &report->slots[i];
-        int told = line->kernel != NULL;
-        for (size_t j = 0; j < i && !told; j++)
-            told = !report->slots[j].kernel && !strcmp(report->slots[j].layer, line->layer);
-        if (!told) khub__log(KHUB_LOG_NOTICE, "layer", line->layer, "standard function: %s", line->reason);
+        char *this = &told[khub__layer_number(layers->slots[i]->layer)];
+        if (!line->kernel && !*this)
+            khub__log(KHUB_LOG_NOTICE, "layer", line->layer, "standard function: %s", line->reason);
+        *this |= !line->kernel;
     }
 }
 
@@ -138,7 +142,7 @@ static int run(khub_layers *layers, const khub_kernelize_options *options, khub_
     int rc = decide_all(fillings, report, layers, sources, err);
     if (rc == KHUB_OK && options->require) rc = check_required(report, err);
     if (rc == KHUB_OK) {
-        log_misses(report);
+        log_misses(report, layers);
         apply(layers, fillings, sources);
     } else {
         for (size_t i = 0; i < layers->count; i++)
