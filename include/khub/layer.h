@@ -31,16 +31,25 @@ KHUB_API int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor 
 /* Calls what is in the slot with the layer's arguments in the layer's own order. As khub_function_call. */
 KHUB_API int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err);
 
-/* What is in the slot now, for a pool that cuts calls: the axes of "slices" with argument positions in the
- * layer's own order. 0 for a function that declares none. */
+/* An axis along which calls may be cut: one of "slices" in docs/layers.md, argument positions in the layer's
+ * own order. A call with a tensor of fewer than `min_ndim` axes isn't cut along it: its axis `dim` is one
+ * that the layer computes over. */
 typedef struct khub_slot_axis {
     const char *axis;
     struct {
-        int32_t arg, dim, unit;
+        int32_t arg, dim, unit, min_ndim;
     } part[8];
     size_t part_count;
+    int64_t step; /* cuts fall on multiples of it, too; 0: on those of the largest unit alone */
 } khub_slot_axis;
+
+/* What is in the slot now, for a pool that cuts calls. 0 for a function that declares none. */
 KHUB_API size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axes);
+
+/* Says along which axes calls of the function given to khub_layers_add may be cut, as a kernel's layers.json
+ * does; nothing, until this is called. Copies `axes` but not their names; `min_ndim` is filled in.
+ * KHUB_E_INVAL: more than 4 axes, or a part that the layer can't have. */
+KHUB_API int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, khub_error *err);
 
 /* A slot's prepared arguments replace the bound ones in `args` (n values, layer order), in place: for a pool
  * that cuts them before it calls khub_slot_call_prepared. */
@@ -55,7 +64,9 @@ typedef struct khub_kernelize_options {
     size_t struct_size;            /* set by KHUB_INIT */
     const char *mapping;           /* JSON text, see docs/layers.md; NULL: the built-in kernels */
     const khub_platform *platform; /* borrowed during the call; NULL: this machine */
-    int require;                   /* not 0: a slot that stays standard is an error that lists all of them */
+    int require;                   /* not 0: what the mapping names must serve; an error lists what doesn't */
+    const char *mapping_file;      /* a file that holds the mapping, in place of `mapping`: paths in it start
+                                    * from its folder, and messages name it; NULL: none */
 } khub_kernelize_options;
 
 typedef struct khub_report khub_report;
@@ -67,12 +78,15 @@ typedef struct khub_slot_report {
     const char *variant, *function;
     const char *reason; /* why the standard function stayed */
     int deterministic;
+    int mapped; /* 1: the mapping names a kernel for this layer */
 } khub_slot_report;
 
 /* Puts the kernels of the mapping into the slots they fit (inference, CPU). A miss is a line in *report
  * (may be NULL), never an error, unless `require`. USE_HUB_KERNELS=0|OFF|NO and DISABLE_KERNEL_MAPPING=1
  * leave every slot standard. Not while calls are running.
- * KHUB_E_FORMAT (the mapping), KHUB_E_NOBUILD (require), KHUB_E_NOMEM. */
+ * With `require`, each kernel that the mapping names must serve all slots of its layer, and, unless it is
+ * the built-in mapping, there must be one.
+ * KHUB_E_FORMAT, KHUB_E_NOTFOUND, KHUB_E_IO (the mapping), KHUB_E_NOBUILD (require), KHUB_E_NOMEM. */
 KHUB_API int khub_kernelize(khub_layers *layers, const khub_kernelize_options *options, khub_report **report,
                             khub_error *err);
 /* Puts the standard function back into every slot. */

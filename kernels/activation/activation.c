@@ -3,6 +3,20 @@
 
 ISA_PATHS(activation_path, activation);
 
+/* How many elements, when both tensors hold them without gaps; -1: they don't. The usual case, and cheaper
+ * than a walk. */
+static int64_t count_without_gaps(const DLTensor *a, const DLTensor *b)
+{
+    int64_t count = 1;
+    for (int32_t i = a->ndim - 1; i >= 0; i--) {
+        if (a->shape[i] != 1 &&
+            ((a->strides && a->strides[i] != count) || (b->strides && b->strides[i] != count)))
+            return -1;
+        count *= a->shape[i];
+    }
+    return count;
+}
+
 /* Rows that lie one behind the other are one row. */
 static void flatten(khub__rows *rows, int64_t *n, int64_t element)
 {
@@ -11,9 +25,8 @@ static void flatten(khub__rows *rows, int64_t *n, int64_t element)
     rows->count = 1;
 }
 
-static int run(const khub__call *c, activation_function *const *functions)
+static void run_walked(activation_function *function, const DLTensor *const t[2])
 {
-    const DLTensor *const t[2] = {c->arg[0].tensor, c->arg[1].tensor};
     int inner = t[0]->ndim ? 1 : 0;
     int64_t row = inner ? t[0]->shape[t[0]->ndim - 1] : 1;
     khub__walk walk;
@@ -21,7 +34,19 @@ static int run(const khub__call *c, activation_function *const *functions)
         khub__rows rows = walk.rows;
         int64_t n = row;
         flatten(&rows, &n, t[0]->dtype.bits / 8);
-        functions[c->type](&rows, n);
+        function(&rows, n);
+    }
+}
+
+static int run(const khub__call *c, activation_function *const *functions)
+{
+    const DLTensor *const t[2] = {c->arg[0].tensor, c->arg[1].tensor};
+    int64_t count = count_without_gaps(t[0], t[1]);
+    if (count > 0) {
+        khub__rows rows = {.data = {khub__data(t[0]), khub__data(t[1])}, .count = 1};
+        functions[c->type](&rows, count);
+    } else if (count < 0) {
+        run_walked(functions[c->type], t);
     }
     return 0;
 }
@@ -35,14 +60,14 @@ static int run_gated(const khub__call *c, activation_function *const *functions)
     return 0;
 }
 
-#define ACTIVATION(function, runs, out_shape, x_shape, text)                                                 \
+#define ACTIVATION(function, runs, out_shape, x_shape, out_may_be, text)                                     \
     static const khub__signature function##_signature = {                                                    \
         .name = #function,                                                                                   \
         .doc = text,                                                                                         \
         .not_empty = "",                                                                                     \
         .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
         .count = 2,                                                                                          \
-        .params = {{"out", KHUB__OUT, out_shape}, {"x", KHUB__TENSOR, x_shape}},                             \
+        .params = {{"out", KHUB__OUT, out_shape, .may_be = out_may_be}, {"x", KHUB__TENSOR, x_shape}},       \
     };                                                                                                       \
     static int function##_run(const khub__call *call)                                                        \
     {                                                                                                        \
@@ -50,10 +75,12 @@ static int run_gated(const khub__call *c, activation_function *const *functions)
     }                                                                                                        \
     KHUB__EXPORT(function)
 
-ACTIVATION(gelu, run, "*", "*", "out = x/2 · (1 + erf(x/√2)). out may be x.")
-ACTIVATION(gelu_tanh, run, "*", "*", "out = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))). out may be x.")
-ACTIVATION(silu, run, "*", "*", "out = x / (1 + exp(-x)). out may be x.")
-ACTIVATION(quick_gelu, run, "*", "*", "out = x / (1 + exp(-1.702 x)). out may be x.")
-ACTIVATION(relu, run, "*", "*", "out = max(x, 0); NaN stays NaN. out may be x.")
-ACTIVATION(silu_and_mul, run_gated, "*n", "*2n", "out = silu(first half of x's last axis) · second half.")
-ACTIVATION(gelu_and_mul, run_gated, "*n", "*2n", "out = gelu(first half of x's last axis) · second half.")
+ACTIVATION(gelu, run, "*", "*", "x", "out = x/2 · (1 + erf(x/√2)). out may be x.")
+ACTIVATION(gelu_tanh, run, "*", "*", "x", "out = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))). out may be x.")
+ACTIVATION(silu, run, "*", "*", "x", "out = x / (1 + exp(-x)). out may be x.")
+ACTIVATION(quick_gelu, run, "*", "*", "x", "out = x / (1 + exp(-1.702 x)). out may be x.")
+ACTIVATION(relu, run, "*", "*", "x", "out = max(x, 0); NaN stays NaN. out may be x.")
+ACTIVATION(silu_and_mul, run_gated, "*n", "*2n", NULL,
+           "out = silu(first half of x's last axis) · second half.")
+ACTIVATION(gelu_and_mul, run_gated, "*n", "*2n", NULL,
+           "out = gelu(first half of x's last axis) · second half.")

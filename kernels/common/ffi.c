@@ -1,5 +1,6 @@
 #include "ffi.h"
 
+#include "overlap.h"
 #include "vec.h"
 
 #include <stdarg.h>
@@ -127,30 +128,38 @@ typedef struct checker {
     int32_t leading;          /* how many */
 } checker;
 
-/* A tensor has the dtype that its parameter names, or else that of the first such tensor. */
-static int check_dtype(checker *c, const khub__param *p, const DLTensor *t)
+/* Raises "x is float64, " and what was expected; words cost more than a small call, so only failures make
+ * them. */
+static int wrong_dtype(const checker *c, const khub__param *p, const DLTensor *t)
 {
-    int takes = c->call->signature->dtypes, bf16 = same_dtype(t->dtype, bfloat16);
+    static const char *const lists[] = {"nothing", "float32", "bfloat16", "float32 or bfloat16"};
     text words = {0};
     add(&words, "%s is ", p->name);
     add_dtype(&words, t->dtype);
-    if (p->dtype.bits) {
-        if (same_dtype(t->dtype, p->dtype)) return 0;
-        add(&words, ", ");
+    add(&words, ", ");
+    if (p->dtype.bits)
         add_dtype(&words, p->dtype);
-        add(&words, " is expected");
-    } else if (c->typed) {
-        if (same_dtype(t->dtype, c->call->type == BF16 ? bfloat16 : float32)) return 0;
-        add(&words, ", %s is %s", c->typed->name, c->call->type == BF16 ? "bfloat16" : "float32");
-    } else {
-        c->typed = p;
-        c->call->type = bf16 ? BF16 : F32;
-        if (bf16 ? takes & KHUB__TAKES_BF16 : takes & KHUB__TAKES_F32 && same_dtype(t->dtype, float32))
-            return 0;
-        static const char *const lists[] = {"nothing", "float32", "bfloat16", "float32 or bfloat16"};
-        add(&words, ", %s is expected", lists[takes]);
-    }
-    return khub__raise(c->call, "TypeError", "%s", words.bytes);
+    else if (c->typed)
+        add(&words, "%s is %s", c->typed->name, c->call->type == BF16 ? "bfloat16" : "float32");
+    else
+        add(&words, "%s", lists[c->call->signature->dtypes]);
+    return khub__raise(c->call, "TypeError", "%s%s", words.bytes,
+                       c->typed && !p->dtype.bits ? "" : " is expected");
+}
+
+/* A tensor has the dtype that its parameter names, or else that of the first such tensor. */
+static int check_dtype(checker *c, const khub__param *p, const DLTensor *t)
+{
+    int takes = c->call->signature->dtypes;
+    if (p->dtype.bits) return same_dtype(t->dtype, p->dtype) ? 0 : wrong_dtype(c, p, t);
+    if (c->typed)
+        return same_dtype(t->dtype, c->call->type == BF16 ? bfloat16 : float32) ? 0 : wrong_dtype(c, p, t);
+    c->call->type = same_dtype(t->dtype, bfloat16) ? BF16 : F32;
+    int fits = c->call->type == BF16 ? takes & KHUB__TAKES_BF16
+                                     : takes & KHUB__TAKES_F32 && same_dtype(t->dtype, float32);
+    if (!fits) return wrong_dtype(c, p, t);
+    c->typed = p;
+    return 0;
 }
 
 /* Raises "x has shape (2, 3), (..., n) is expected with n = 4" and `more`. */
@@ -281,6 +290,38 @@ static int check_argument(checker *c, int i, const TVMFFIAny *arg)
     return p->optional && type == kTVMFFINone ? 0 : wrong_type(call, p, arg);
 }
 
+/* Raises when tensor `out`, which is written, shares memory with another, unless that is the one it may be.
+ */
+static int check_overlap(const khub__call *call, int out, int other)
+{
+    const khub__param *p = &call->signature->params[out], *q = &call->signature->params[other];
+    const DLTensor *a = call->arg[out].tensor, *b = call->arg[other].tensor;
+    int may_be = p->may_be && strcmp(p->may_be, q->name) == 0;
+    if ((may_be && khub__same_memory(a, b)) || !khub__overlap(a, b)) return 0;
+    if (may_be)
+        return khub__raise(call, "ValueError", "%s overlaps %s; it may be the same memory or another",
+                           p->name, q->name);
+    return khub__raise(call, "ValueError", "%s overlaps %s", p->name, q->name);
+}
+
+static int is_tensor(const khub__call *call, int i)
+{
+    khub__kind kind = call->signature->params[i].kind;
+    return (kind == KHUB__TENSOR || kind == KHUB__OUT) && call->arg[i].tensor;
+}
+
+/* docs/layers.md says what an output may share. Outputs stand before inputs in every signature. */
+static int check_overlaps(const khub__call *call)
+{
+    const khub__signature *s = call->signature;
+    for (int out = 0; out < s->count && s->params[out].kind == KHUB__OUT; out++) {
+        if (!call->arg[out].tensor) continue;
+        for (int i = out + 1; i < s->count; i++)
+            if (is_tensor(call, i) && check_overlap(call, out, i)) return -1;
+    }
+    return 0;
+}
+
 int khub__check(khub__call *call, const khub__signature *signature, const TVMFFIAny *args, int32_t n)
 {
     call->signature = signature;
@@ -297,6 +338,7 @@ int khub__check(khub__call *call, const khub__signature *signature, const TVMFFI
     checker c = {call, NULL, NULL, NULL, 0};
     for (int i = 0; i < n; i++)
         if (check_argument(&c, i, &args[i])) return -1;
+    if (check_overlaps(call)) return -1;
     call->isa = khub__isa_get();
     if (call->isa >= 0) return 0;
     char why[160];

@@ -17,10 +17,11 @@ typedef enum khub__kind { KHUB__TENSOR, KHUB__OUT, KHUB__FLOAT, KHUB__BOOL } khu
  * call are of one type unless `dtype` says which. */
 typedef struct khub__param {
     const char *name;
-    khub__kind kind;   /* OUT: a tensor that is written */
-    const char *shape; /* tensors */
-    int optional;      /* 1: may be None */
-    DLDataType dtype;  /* {0}: the call's */
+    khub__kind kind;    /* OUT: a tensor that is written */
+    const char *shape;  /* tensors */
+    const char *may_be; /* OUT: the argument whose memory it may be; any other it must not touch */
+    int optional;       /* 1: may be None */
+    DLDataType dtype;   /* {0}: the call's */
 } khub__param;
 
 enum { KHUB__TAKES_F32 = 1, KHUB__TAKES_BF16 = 2 };

@@ -15,6 +15,7 @@ static void add_axis(khub__walk *w, const DLTensor *const *tensors, int count, i
     int64_t extent = tensors[0]->shape[axis];
     if (extent == 1) return;
     int at = w->axes++;
+    memset(&w->axis[at], 0, sizeof(w->axis[at]));
     w->axis[at].extent = extent;
     for (int t = 0; t < count; t++)
         w->axis[at].step[t] = khub__step(tensors[t], axis);
@@ -26,7 +27,8 @@ static void add_axis(khub__walk *w, const DLTensor *const *tensors, int count, i
 
 int khub__walk_first(khub__walk *w, const DLTensor *const *tensors, int count, int inner)
 {
-    memset(w, 0, sizeof(*w));
+    memset(&w->rows, 0, sizeof(w->rows));
+    w->axes = 0; /* axes are emptied as they are added */
     for (int t = 0; t < count; t++)
         w->rows.data[t] = khub__data(tensors[t]);
     for (int32_t axis = 0; axis < tensors[0]->ndim; axis++)

@@ -16,11 +16,11 @@ static int run(const khub__call *call, norm_function *const *functions, const DL
 
 #define OUT                                                                                                  \
     {                                                                                                        \
-        "out", KHUB__OUT, "*n"                                                                               \
+        "out", KHUB__OUT, "*n", .may_be = "x"                                                                \
     }
 #define SUM                                                                                                  \
     {                                                                                                        \
-        "sum", KHUB__OUT, "*n", .optional = 1                                                                \
+        "sum", KHUB__OUT, "*n", .may_be = "residual", .optional = 1                                          \
     }
 #define X                                                                                                    \
     {                                                                                                        \

@@ -9,7 +9,7 @@ static const khub__signature softmax_signature = {
     .not_empty = "n",
     .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,
     .count = 2,
-    .params = {{"out", KHUB__OUT, "*n"}, {"x", KHUB__TENSOR, "*n"}},
+    .params = {{"out", KHUB__OUT, "*n", .may_be = "x"}, {"x", KHUB__TENSOR, "*n"}},
 };
 
 static int softmax_run(const khub__call *c)

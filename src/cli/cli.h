@@ -4,6 +4,7 @@
 
 #include <khub/khub.h>
 
+#include <stdarg.h>
 #include <stdio.h>
 
 /* Exit statuses, as README documents them. */
@@ -56,7 +57,15 @@ int cli_verbose(void);
 /* The platform that --platform and --backend ask for (NULL: this machine, its own). */
 int cli_platform(khub_platform **out, const char *file, const char *backend, khub_error *err);
 
-/* Writes `length` bytes of text as a JSON string with its quotes. */
+/* Text for people that may hold a stranger's: what would steer a terminal, and what isn't UTF-8, becomes "?".
+ * Line ends and tabs stay, but not in a name. */
+void cli_text(FILE *to, const char *text, size_t length);
+void cli_name(FILE *to, const char *name);
+/* As fprintf and vfprintf, through cli_text. */
+void cli_print(FILE *to, const char *format, ...) KHUB_PRINTF(2, 3);
+void cli_vprint(FILE *to, const char *format, va_list args) KHUB_PRINTF(2, 0);
+
+/* Writes `length` bytes of text as a JSON string with its quotes; a terminal isn't steered by it either. */
 void cli_json_string(FILE *to, const char *text, size_t length);
 
 /* Called with every log record, before it is judged for printing. */

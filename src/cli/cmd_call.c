@@ -66,7 +66,7 @@ static int check_directory(const call *c)
     if (!c->directory) return EXIT_DONE;
     int missing = stat(c->directory, &st) != 0;
     if (!missing && S_ISDIR(st.st_mode)) return EXIT_DONE;
-    fprintf(stderr, "khub: -o %s: %s\n", c->directory, missing ? strerror(errno) : "is no directory");
+    cli_print(stderr, "khub: -o %s: %s\n", c->directory, missing ? strerror(errno) : "is no directory");
     return EXIT_FAILED;
 }
 
@@ -138,7 +138,7 @@ static void print_text(const call *c)
     for (int i = 0; i < c->count; i++) {
         const cli_argument *a = &c->arguments[i];
         if (!a->name) continue;
-        printf("%s: ", a->saved);
+        cli_print(stdout, "%s: ", a->saved);
         cli_show_tensor(stdout, &a->array.tensor);
         putchar('\n');
     }

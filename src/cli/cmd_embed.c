@@ -1,10 +1,10 @@
 /* khub embed: sentences in, vectors out. */
 #include "cli.h"
 #include "lines.h"
+#include "report.h"
 
 #include <khub/model.h>
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -19,16 +19,16 @@ static const char help[] =
     "  -o FILE.npy        writes one array (texts, width) there instead of printing\n"
     "  --kernels[=FILE]   the built-in kernels, or those of a mapping (JSON, docs/layers.md), serve the "
     "layers they fit;\n"
-    "                     without it the standard functions serve\n"
+    "                     without it the standard functions serve. Paths in FILE start from its folder\n"
     "  --no-kernels       the standard functions serve: the default, said aloud\n"
-    "  --require          with --kernels: a layer that no kernel fits is an error\n"
+    "  --require          with --kernels: that a kernel which is named doesn't serve is an error\n"
     "  --report           which kernel serves each slot, or why the standard function stayed: on stderr, or "
     "on stdout when\n"
     "                     no embeddings go there (-o, or no text at all)\n"
     "  --json             the report as one line of JSON\n"
     "  --threads N        as many threads; left out: as many as the system allows\n";
 
-enum { TEXTS_AT_ONCE = 1024, MAX_MAPPING = 1 << 20 };
+enum { TEXTS_AT_ONCE = 1024 };
 
 struct job {
     /* the command line */
@@ -45,14 +45,6 @@ struct job {
     khub_embed_info info;       /* of all texts so far */
 };
 
-/* A failure of the system: `format` names `what` and errno's words. */
-static int fail(khub_error *err, const char *format, const char *what)
-{
-    err->code = KHUB_E_IO;
-    snprintf(err->message, sizeof(err->message), format, what, strerror(errno));
-    return err->code;
-}
-
 static int no_memory(khub_error *err)
 {
     err->code = KHUB_E_NOMEM;
@@ -60,32 +52,9 @@ static int no_memory(khub_error *err)
     return err->code;
 }
 
-/* The whole mapping file; freed with free. */
-static int read_mapping(char **out, struct job *job, khub_error *err)
-{
-    FILE *f = fopen(job->kernels, "rb");
-    if (!f) return fail(err, "%s: can't open it: %s", job->kernels);
-    char *text = malloc(MAX_MAPPING + 1);
-    size_t n = text ? fread(text, 1, MAX_MAPPING, f) : 0;
-    int rc = !text ? no_memory(err) : ferror(f) ? fail(err, "%s: can't read it: %s", job->kernels) : KHUB_OK;
-    if (rc == KHUB_OK && n == MAX_MAPPING) {
-        errno = EFBIG;
-        rc = fail(err, "%s: too long for a mapping: %s", job->kernels);
-    }
-    fclose(f);
-    if (rc == KHUB_OK) {
-        text[n] = 0;
-        *out = text;
-    } else {
-        free(text);
-    }
-    return rc;
-}
-
 static int fill_slots(struct job *job, khub_report **report, khub_error *err)
 {
     khub_kernelize_options options;
-    char *mapping = NULL;
     KHUB_INIT(&options);
     options.require = job->require;
     if (!job->kernels) {
@@ -93,70 +62,23 @@ static int fill_slots(struct job *job, khub_report **report, khub_error *err)
         khub_set_log(NULL, NULL);
         options.mapping = "{}";
     } else if (job->kernels[0]) {
-        int rc = read_mapping(&mapping, job, err);
-        if (rc != KHUB_OK) return rc;
-        options.mapping = mapping;
+        options.mapping_file = job->kernels;
     }
-    int rc = khub_kernelize(khub_model_layers(job->model), &options, report, err);
-    free(mapping);
-    return rc;
-}
-
-static const char *reason_of(const struct job *job, const khub_slot_report *line)
-{
-    return job->kernels || !line->reason ? line->reason : "kernels weren't asked for (--kernels)";
-}
-
-static void print_table(const struct job *job, const khub_report *report, FILE *to)
-{
-    const khub_slot_report *line;
-    int path = 4, layer = 5;
-    for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
-        if ((int)strlen(line->path) > path) path = (int)strlen(line->path);
-        if ((int)strlen(line->layer) > layer) layer = (int)strlen(line->layer);
-    }
-    fprintf(to, "%-*s  %-*s  kernel\n", path, "slot", layer, "layer");
-    for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
-        fprintf(to, "%-*s  %-*s  ", path, line->path, layer, line->layer);
-        if (line->kernel)
-            fprintf(to, "%s:%s (%s)%s\n", line->kernel, line->function, line->variant,
-                    line->deterministic ? ", deterministic" : "");
-        else
-            fprintf(to, "standard: %s\n", reason_of(job, line));
-    }
-    fprintf(to, "kernels serve %zu of %zu slots\n", khub_report_filled(report), khub_report_count(report));
-}
-
-static void print_field(FILE *to, const char *name, const char *value)
-{
-    fprintf(to, ",\"%s\":", name);
-    if (value)
-        cli_json_string(to, value, strlen(value));
-    else
-        fputs("null", to);
-}
-
-static void print_json(const struct job *job, const khub_report *report, FILE *to)
-{
-    const khub_slot_report *line;
-    fprintf(to, "{\"filled\":%zu,\"count\":%zu,\"slots\":[", khub_report_filled(report),
-            khub_report_count(report));
-    for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
-        fprintf(to, "%s{\"index\":%zu", i ? "," : "", i);
-        print_field(to, "path", line->path);
-        print_field(to, "layer", line->layer);
-        print_field(to, "kernel", line->kernel);
-        print_field(to, "variant", line->variant);
-        print_field(to, "function", line->function);
-        print_field(to, "reason", reason_of(job, line));
-        fprintf(to, ",\"deterministic\":%s}", line->deterministic ? "true" : "false");
-    }
-    fputs("]}\n", to);
+    return khub_kernelize(khub_model_layers(job->model), &options, report, err);
 }
 
 static int has_texts(const struct job *job)
 {
     return job->file || job->text_count > 0;
+}
+
+/* A slot whose layer the mapping names, and that no kernel serves. */
+static int has_misses(const khub_report *report)
+{
+    const khub_slot_report *line;
+    for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++)
+        if (line->mapped && !line->kernel) return 1;
+    return 0;
 }
 
 static int use_kernels(struct job *job, khub_error *err)
@@ -165,8 +87,10 @@ static int use_kernels(struct job *job, khub_error *err)
     khub_report *report = NULL;
     int rc = fill_slots(job, &report, err);
     if (rc == KHUB_OK && job->report)
-        (job->json ? print_json : print_table)(job, report, job->out || !has_texts(job) ? stdout : stderr);
-    else if (rc == KHUB_OK && khub_report_filled(report) < khub_report_count(report))
+        (job->json ? cli_report_json
+                   : cli_report_table)(job->out || !has_texts(job) ? stdout : stderr, report,
+                                       job->kernels ? NULL : "kernels weren't asked for (--kernels)");
+    else if (rc == KHUB_OK && has_misses(report))
         cli_note("kernels serve %zu of %zu slots; --report says why the others keep their standard function",
                  khub_report_filled(report), khub_report_count(report));
     khub_report_free(report);
@@ -321,6 +245,26 @@ static int check_usage(const struct job *job)
     return 0;
 }
 
+static int ends_with_json(const char *text)
+{
+    size_t n = strlen(text);
+    return n >= 5 && !strcmp(text + n - 5, ".json");
+}
+
+/* "--kernels FILE" would embed the file's name. What is on the disk doesn't count: it isn't always the same.
+ */
+static int check_mapping_word(int argc, char **argv)
+{
+    for (int i = 1; i + 1 < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!strcmp(argv[i], "--kernels") && ends_with_json(argv[i + 1]))
+            return cli_usage(
+                "embed",
+                "--kernels %s: a mapping follows \"=\", as in --kernels=%s; if it is a text, write "
+                "--kernels -- %s",
+                argv[i + 1], argv[i + 1], argv[i + 1]);
+    return 0;
+}
+
 static int run(int argc, char **argv)
 {
     struct job job = {0};
@@ -336,6 +280,7 @@ static int run(int argc, char **argv)
         {"-o", CLI_TEXT, &job.out},
     };
     khub_error err = {0};
+    if (check_mapping_word(argc, argv)) return EXIT_USAGE;
     int count = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (count < 0) return EXIT_USAGE;
     job.texts = argv + 1;

@@ -4,14 +4,15 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-/* Text of a stranger: what would steer the terminal becomes "?". `indent` follows every line's end. */
+/* `indent` follows every line's end. */
 static void print_text(FILE *to, const char *text, const char *indent)
 {
-    for (; *text; text++) {
-        if (*text == '\n')
-            fprintf(to, "\n%s", text[1] == '\n' || !text[1] ? "" : indent);
-        else
-            fputc((unsigned char)*text < 0x20 || *text == 0x7F ? '?' : *text, to);
+    for (size_t n; *text; text += n) {
+        n = strcspn(text, "\n");
+        cli_text(to, text, n);
+        if (!text[n]) break;
+        n++;
+        fprintf(to, "\n%s", text[n] == '\n' || !text[n] ? "" : indent);
     }
 }
 
@@ -104,7 +105,7 @@ static void print_json_field(const char *key, const char *text)
 /* The schema as it stands in the library: JSON, or text when it isn't any. */
 static void print_raw_schema(const khub_function_info *info, const json_t *schema)
 {
-    char *text = schema ? json_dumps(schema, JSON_COMPACT) : NULL;
+    char *text = schema ? json_dumps(schema, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
     if (text)
         printf(", \"schema\": %s", text);
     else

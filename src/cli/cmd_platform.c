@@ -8,7 +8,7 @@ enum { WIDTH = 100, LABEL = 14, MAX_INDENT = 40 };
 /* Starts a row: two blanks, a label, and blanks up to the column of the text. */
 static void label(const char *name)
 {
-    printf("  %-*s", LABEL - 2, name);
+    cli_print(stdout, "  %-*s", LABEL - 2, name);
 }
 
 /* Prints words from column `indent` on, broken before WIDTH, and ends the line. A word may be longer. */
@@ -24,7 +24,7 @@ static void wrap(const char *text, size_t indent)
             putchar(' ');
             column++;
         }
-        printf("%.*s", (int)word, text);
+        cli_text(stdout, text, word);
         column += word;
         text += word + strspn(text + word, " ");
     }
@@ -50,9 +50,9 @@ static void print_bytes(uint64_t bytes)
 static void print_system(const khub_platform *p)
 {
     label("system");
-    printf("%s %s", or_unknown(khub_platform_os(p)), or_unknown(khub_platform_arch(p)));
-    if (khub_platform_macos(p)) printf(", macOS %s", khub_platform_macos(p));
-    if (khub_platform_glibc(p)) printf(", glibc %s", khub_platform_glibc(p));
+    cli_print(stdout, "%s %s", or_unknown(khub_platform_os(p)), or_unknown(khub_platform_arch(p)));
+    if (khub_platform_macos(p)) cli_print(stdout, ", macOS %s", khub_platform_macos(p));
+    if (khub_platform_glibc(p)) cli_print(stdout, ", glibc %s", khub_platform_glibc(p));
     putchar('\n');
 }
 
@@ -101,7 +101,7 @@ static void print_machine(const khub_platform *p)
     label("threads");
     printf("%u", threads);
     if (cores) printf(" of %u", cores);
-    if (limit) printf(" (%s)", limit);
+    if (limit) cli_print(stdout, " (%s)", limit);
     putchar('\n');
 }
 
@@ -110,7 +110,7 @@ static void print_presence(const char *name, khub_presence presence, const char 
 {
     label(name);
     if (presence == KHUB_FOUND)
-        printf("%s", version ? version : "version unknown");
+        cli_print(stdout, "%s", version ? version : "version unknown");
     else
         printf("%s", presence == KHUB_BROKEN ? "broken" : "not there");
 }
@@ -129,7 +129,7 @@ static void print_libraries(const khub_platform *p)
     if (khub_platform_library(p, 0)) puts("\nlibraries");
     for (size_t i = 0; (library = khub_platform_library(p, i)) != NULL; i++) {
         print_presence(library->name, library->presence, library->version);
-        if (library->how) printf(" (%s)", library->how);
+        if (library->how) cli_print(stdout, " (%s)", library->how);
         putchar('\n');
         if (library->presence == KHUB_FOUND) print_more(library->path);
         print_more(library->reason);
@@ -138,8 +138,8 @@ static void print_libraries(const khub_platform *p)
 
 static void print_device(const khub_device_info *device)
 {
-    printf("%*s%s", LABEL, "", or_unknown(device->name));
-    if (device->arch) printf(", %s", device->arch);
+    cli_print(stdout, "%*s%s", LABEL, "", or_unknown(device->name));
+    if (device->arch) cli_print(stdout, ", %s", device->arch);
     if (device->memory_bytes) {
         printf(", ");
         print_bytes(device->memory_bytes);
@@ -174,7 +174,7 @@ static void print_archs(const khub_platform *p)
 {
     const char *arch;
     for (size_t i = 0; (arch = khub_platform_device_arch(p, i)) != NULL; i++)
-        printf("%s%s", i ? ", " : "  for devices of architecture ", arch);
+        cli_print(stdout, "%s%s", i ? ", " : "  for devices of architecture ", arch);
     if (khub_platform_device_arch(p, 0)) putchar('\n');
 }
 
@@ -206,10 +206,10 @@ static void print_builds(const khub_platform *p)
         return;
     }
     if (squeezed(version, khub_platform_tvm_ffi(p)))
-        printf("  tvm-ffi%s-%s-%s-%s\n", version, backend, arch, os);
+        cli_print(stdout, "  tvm-ffi%s-%s-%s-%s\n", version, backend, arch, os);
     if (squeezed(version, khub_platform_torch(p)))
-        printf("  torch%s-%s-%s-%s\n  torch-stable-abi%s-%s-%s-%s, and lower\n", version, backend, arch, os,
-               version, backend, arch, os);
+        cli_print(stdout, "  torch%s-%s-%s-%s\n  torch-stable-abi%s-%s-%s-%s, and lower\n", version, backend,
+                  arch, os, version, backend, arch, os);
     if (!strncmp(backend, "cu", 2)) puts("  and the same with a lower minor version of CUDA");
     print_archs(p);
 }

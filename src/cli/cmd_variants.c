@@ -33,15 +33,6 @@ static void print_json(const char *repository, const khub_choice *choice)
     fputs("]}\n", stdout);
 }
 
-/* Directory names are anyone's: what would steer the terminal becomes "?". Returns the number of bytes. */
-static int print_plain(const char *text)
-{
-    int n = 0;
-    for (; text[n]; n++)
-        fputc((unsigned char)text[n] < 0x20 || text[n] == 0x7F ? '?' : text[n], stdout);
-    return n;
-}
-
 static void print_table(const khub_choice *choice)
 {
     const khub_decision *d, *chosen = khub_choice_chosen(choice);
@@ -50,10 +41,11 @@ static void print_table(const khub_choice *choice)
         if ((int)strlen(d->name) > width) width = (int)strlen(d->name);
     for (size_t i = 0; (d = khub_choice_at(choice, i)); i++) {
         fputs(d == chosen ? "* " : "  ", stdout);
-        int padding = width - print_plain(d->name);
+        cli_name(stdout, d->name);
+        int padding = width - (int)strlen(d->name);
         const char *kind = khub_decision_kind_name(d->kind);
         if (d->reason)
-            printf("%*s  %-14s  %s\n", padding, "", kind, d->reason);
+            cli_print(stdout, "%*s  %-14s  %s\n", padding, "", kind, d->reason);
         else
             printf("%*s  %s\n", padding, "", kind);
     }
@@ -72,12 +64,12 @@ static size_t count_of(const khub_choice *choice, khub_decision_kind kind)
 static int say_none(const char *repository, const khub_choice *choice)
 {
     size_t python = count_of(choice, KHUB_NEEDS_PYTHON), unread = count_of(choice, KHUB_NOT_UNDERSTOOD);
-    fprintf(stderr, "khub: %s: %s%s\n", repository,
-            python ? "needs Python: the builds that fit this machine hold no library"
-                   : "no build fits this machine",
-            khub_choice_count(choice) ? "" : ": there are none");
+    cli_print(stderr, "khub: %s: %s%s\n", repository,
+              python ? "needs Python: the builds that fit this machine hold no library"
+                     : "no build fits this machine",
+              khub_choice_count(choice) ? "" : ": there are none");
     if (unread)
-        fprintf(
+        cli_print(
             stderr,
             "khub: %s: builds exist that this khub (%s) can't read (%zu): upgrade khub, a newer one may\n",
             repository, khub_version(), unread);

@@ -83,9 +83,9 @@ static void say(const char *how)
 {
     const char *stage = (const char *)(uintptr_t)page->stage, *object = (const char *)(uintptr_t)page->object;
     if (!strcmp(stage, "load"))
-        fprintf(stderr, "khub: %s: loading it ended the process: %s\n", object, how);
+        cli_print(stderr, "khub: %s: loading it ended the process: %s\n", object, how);
     else if (!strcmp(stage, "call"))
-        fprintf(stderr, "khub: %s: calling it ended the process: %s\n", object, how);
+        cli_print(stderr, "khub: %s: calling it ended the process: %s\n", object, how);
     else if (page->returned)
         fprintf(stderr, "khub: the result is complete, but the process then ended badly: %s\n", how);
     else

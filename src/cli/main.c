@@ -46,7 +46,7 @@ static int run(int argc, char **argv)
     }
     const cli_command *command = find(argv[1]);
     if (!command) {
-        fprintf(stderr, "khub: there is no command \"%s\"; khub --help lists them\n", argv[1]);
+        cli_print(stderr, "khub: there is no command \"%s\"; khub --help lists them\n", argv[1]);
         return EXIT_USAGE;
     }
     if (wants_help(argc - 1, argv + 1)) {

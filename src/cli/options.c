@@ -18,8 +18,8 @@ static void log_line(void *user, const khub_log_record *record)
     if (log_observer) log_observer(record);
     if (record->level == KHUB_LOG_DEBUG && !verbose) return;
     if (record->level != KHUB_LOG_WARNING && quiet) return;
-    fprintf(stderr, "khub: %s%s%s%s\n", record->level == KHUB_LOG_WARNING ? "warning: " : "", record->object,
-            record->object[0] ? ": " : "", record->text);
+    cli_print(stderr, "khub: %s%s%s%s\n", record->level == KHUB_LOG_WARNING ? "warning: " : "",
+              record->object, record->object[0] ? ": " : "", record->text);
 }
 
 void cli_observe(void (*observer)(const khub_log_record *record))
@@ -120,7 +120,7 @@ int cli_usage(const char *command, const char *format, ...)
     va_list args;
     va_start(args, format);
     fprintf(stderr, "khub %s: ", command);
-    vfprintf(stderr, format, args);
+    cli_vprint(stderr, format, args);
     fprintf(stderr, "\nkhub %s --help says how it is used\n", command);
     va_end(args);
     return EXIT_USAGE;
@@ -135,7 +135,7 @@ int cli_fail(const khub_error *err)
                  {KHUB_E_UNTRUSTED, EXIT_UNTRUSTED},
                  {KHUB_E_OFFLINE, EXIT_OFFLINE},
                  {KHUB_E_NETWORK, EXIT_NETWORK}};
-    fprintf(stderr, "khub: %s\n", err->message[0] ? err->message : khub_status_name(err->code));
+    cli_print(stderr, "khub: %s\n", err->message[0] ? err->message : khub_status_name(err->code));
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
         if (table[i].code == err->code) return table[i].status;
     return EXIT_FAILED;
@@ -147,7 +147,7 @@ void cli_note(const char *format, ...)
     va_list args;
     va_start(args, format);
     fputs("khub: ", stderr);
-    vfprintf(stderr, format, args);
+    cli_vprint(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
 }
@@ -157,47 +157,4 @@ int cli_platform(khub_platform **out, const char *file, const char *backend, khu
     int rc = file ? khub_platform_read(out, file, err) : khub_platform_detect(out, NULL, err);
     if (rc == KHUB_OK && backend) rc = khub_platform_select(*out, backend, err);
     return rc;
-}
-
-/* Length of the UTF-8 sequence at `text` (1 to 4 bytes), 0 when it is none: JSON must be UTF-8, file names
- * needn't. */
-static size_t sequence(const unsigned char *text, size_t left)
-{
-    static const struct {
-        unsigned char first, last, low, high; /* bytes that it starts with; limits of the second byte */
-        size_t length;
-    } forms[] = {{0x00, 0x7F, 0, 0, 1},       {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
-                 {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
-                 {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4}};
-    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-        if (*text < forms[i].first || *text > forms[i].last) continue;
-        if (forms[i].length > left) return 0;
-        if (forms[i].length > 1 && (text[1] < forms[i].low || text[1] > forms[i].high)) return 0;
-        for (size_t k = 2; k < forms[i].length; k++)
-            if ((text[k] & 0xC0) != 0x80) return 0;
-        return forms[i].length;
-    }
-    return 0;
-}
-
-void cli_json_string(FILE *to, const char *text, size_t length)
-{
-    static const char short_forms[] = "\"\"\\\\\bb\ff\nn\rr\tt";
-    fputc('"', to);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-        size_t n = sequence((const unsigned char *)text + i, length - i);
-        const char *form = c ? strchr(short_forms, c) : NULL;
-        while (form && (form - short_forms) % 2)
-            form = strchr(form + 1, c); /* only the first of each pair */
-        if (form)
-            fputc('\\', to), fputc(form[1], to);
-        else if (c < 0x20)
-            fprintf(to, "\\u%04x", c);
-        else if (n)
-            fwrite(text + i, 1, n, to), i += n - 1;
-        else
-            fputs("\\ufffd", to);
-    }
-    fputc('"', to);
 }

@@ -2,6 +2,7 @@
 #include "arguments.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { SHOWN = 8 }; /* elements */
 
@@ -138,6 +139,12 @@ static void show_other(FILE *to, const khub_value *value)
         fprintf(to, "a value of type %d", (int)value->type);
 }
 
+/* For a program that reads it. */
+static void as_it_is(FILE *to, const char *text, size_t length)
+{
+    fwrite(text, 1, length, to);
+}
+
 void cli_show_value(FILE *to, const khub_value *value, const char *file)
 {
     size_t length;
@@ -145,9 +152,9 @@ void cli_show_value(FILE *to, const khub_value *value, const char *file)
     const khub_tensor *tensor = khub_value_tensor(value);
     if (value->type == KHUB_TYPE_NONE) return;
     if (text)
-        fwrite(text, 1, length, to);
+        (isatty(fileno(to)) ? cli_text : as_it_is)(to, text, length);
     else if (tensor) {
-        if (file) fprintf(to, "%s: ", file);
+        if (file) cli_print(to, "%s: ", file);
         cli_show_tensor(to, tensor);
     } else if (!show_scalar(to, value, 0))
         show_other(to, value);

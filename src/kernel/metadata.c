@@ -64,10 +64,9 @@ static int check_required(khub__metadata *out, const json_t *root, const khub__j
     if (missing.failed)
         rc = no_memory(source);
     else if (missing.length)
-        rc =
-            khub__fail(source->err, KHUB_E_FORMAT,
-                       "%s: required and missing: %s (written by an older builder? it has to be built again)",
-                       source->file, missing.data);
+        rc = khub__fail(source->err, KHUB_E_FORMAT,
+                        "%s: required and missing: %s (docs/writing.md shows the shortest that will do)",
+                        source->file, missing.data);
     khub__text_free(&missing);
     return rc;
 }
@@ -261,8 +260,11 @@ int khub__metadata_read(khub__metadata *out, const char *path, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
     json_t *root;
-    int rc = khub__json_read(&root, path, KHUB__METADATA_MAX, err);
-    if (rc != KHUB_OK) return rc;
+    khub_error why = {0};
+    int rc = khub__json_read(&root, path, KHUB__METADATA_MAX, &why);
+    if (rc == KHUB_E_NOTFOUND)
+        return khub__fail(err, rc, "%s: is missing; no build is loaded without one (docs/writing.md)", path);
+    if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     rc = read_all(out, root, path, err);
     json_decref(root);
     return rc;

@@ -99,21 +99,27 @@ typedef struct look_context {
     const khub_platform *platform;
 } look_context;
 
-static int look_at_archs(void *user, khub__verdict *verdict, const char *text, const khub__variant_name *name,
-                         khub_error *err)
+/* The build's name stands beside the remark, so that its path can go. */
+static const char *without_folder(const char *message, const char *folder)
+{
+    size_t n = strlen(folder);
+    return !strncmp(message, folder, n) && message[n] == '/' ? message + n + 1 : message;
+}
+
+static int look_at_metadata(void *user, khub__verdict *verdict, const char *text,
+                            const khub__variant_name *name, khub_error *err)
 {
     const look_context *context = user;
-    if (!khub__archs_matter(name->backend)) return KHUB_OK;
     char *build = khub__repository_build(context->repository, text);
     char *path = build ? khub__path_join(build, "metadata.json") : NULL;
     khub__metadata metadata = {0};
     khub_error why = {0};
     int rc = path ? khub__metadata_read(&metadata, path, &why) : khub__fail_memory(&why, "choosing a build");
-    if (rc == KHUB_OK)
+    if (rc == KHUB_OK && khub__archs_matter(name->backend))
         khub__archs_decide(verdict, name, context->platform, (const char *const *)metadata.archs,
                            metadata.arch_count);
-    else if (rc != KHUB_E_NOMEM)
-        khub__verdict_add(verdict, "which GPUs it is for can't be read: %s", why.message);
+    else if (rc != KHUB_OK && rc != KHUB_E_NOMEM)
+        khub__verdict_add(verdict, "can't be loaded: %s", without_folder(why.message, build));
     khub__metadata_free(&metadata);
     khub__free(path);
     khub__free(build);
@@ -125,7 +131,7 @@ int khub__repository_choose(khub_choice **out, const khub__repository *repositor
 {
     look_context context = {repository, platform};
     return khub__choose(out, (const char *const *)repository->names, repository->count, platform,
-                        look_at_archs, &context, err);
+                        look_at_metadata, &context, err);
 }
 
 int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform, khub_error *err)

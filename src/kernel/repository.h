@@ -24,9 +24,9 @@ int khub__repository_open(khub__repository *out, const char *path, khub_error *e
 /* Frees what it holds and zeroes it. A zeroed one is a no-op. */
 void khub__repository_close(khub__repository *repository);
 
-/* Decides on the builds: by their names, then, for a build that fits and whose backend has GPUs, by the
- * architectures in its metadata.json. A metadata.json that can't be read is a remark: loading the build will
- * say why. */
+/* Decides on the builds: by their names, then, for a build that fits, by its metadata.json: one whose backend
+ * has GPUs by the architectures there. One that is missing or can't be read is a remark: the build fits, and
+ * loading it will fail. */
 int khub__repository_choose(khub_choice **out, const khub__repository *repository,
                             const khub_platform *platform, khub_error *err);
 

@@ -84,6 +84,7 @@ static int fit_axes(khub__filling *filling, const khub_slot *slot, const khub_la
             axis->part[p].dim = given->parts[p].dim;
             axis->part[p].unit = given->parts[p].unit;
         }
+        khub__axis_complete(axis, slot->layer);
         filling->axis_count++;
     }
     return KHUB_OK;

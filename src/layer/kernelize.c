@@ -8,6 +8,7 @@
 #include "layer/report.h"
 #include "layer/sources.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -32,7 +33,7 @@ typedef struct outcome {
     khub__filling *filling; /* NULL: standard */
     const char *function;   /* of the kernel */
     const char *variant;
-    int deterministic;
+    int deterministic, mapped;
     khub_error why; /* when standard */
 } outcome;
 
@@ -45,13 +46,19 @@ static int spec_of(const khub_layer_spec **spec, const khub__mapping_entry *entr
                  : khub_kernel_layer(spec, source->kernel, entry->served ? entry->served : entry->layer, why);
 }
 
+/* Not "", which leaves a layer standard on purpose. */
+static int names_kernel(const khub__mapping_entry *entry)
+{
+    return entry->fault || *entry->kernel;
+}
+
 /* Every failure here is a reason in out->why. */
-static int decide(outcome *out, const khub_slot *slot, khub__sources *sources)
+static int decide(outcome *out, const khub_slot *slot, khub__sources *sources, const char *forbidden)
 {
     khub_error *why = &out->why;
-    const char *forbidden = forbidden_by();
-    if (forbidden) return khub__fail(why, KHUB_E_NOTFOUND, "kernels are switched off by %s", forbidden);
     const khub__mapping_entry *entry = khub__mapping_find(&sources->mapping, slot->layer->name);
+    out->mapped = entry && names_kernel(entry);
+    if (forbidden) return khub__fail(why, KHUB_E_NOTFOUND, "kernels are switched off by %s", forbidden);
     if (!entry)
         return khub__fail(why, KHUB_E_NOTFOUND, "the mapping has no kernel for %s", slot->layer->name);
     if (entry->fault) return khub__fail(why, KHUB_E_FORMAT, "%s", entry->fault);
@@ -72,9 +79,10 @@ static int decide(outcome *out, const khub_slot *slot, khub__sources *sources)
 
 static int add_line(khub_report *report, const khub_slot *slot, const outcome *out, khub_error *err)
 {
-    khub_slot_report line = {slot->path,        slot->layer->name, out->filling ? out->filling->kernel : NULL,
-                             out->variant,      out->function,     out->filling ? NULL : out->why.message,
-                             out->deterministic};
+    khub_slot_report line = {
+        slot->path,         slot->layer->name, out->filling ? out->filling->kernel : NULL,
+        out->variant,       out->function,     out->filling ? NULL : out->why.message,
+        out->deterministic, out->mapped};
     return khub__report_add(report, &line, err);
 }
 
@@ -82,9 +90,12 @@ static int add_line(khub_report *report, const khub_slot *slot, const outcome *o
 static int decide_all(khub__filling **fillings, khub_report *report, khub_layers *layers,
                       khub__sources *sources, khub_error *err)
 {
+    const char *forbidden = forbidden_by();
     for (size_t i = 0; i < layers->count; i++) {
-        outcome out = {0};
-        int rc = decide(&out, layers->slots[i], sources);
+        outcome out; /* a few bytes of it are set, and its kilobyte of words only when there are some */
+        memset(&out, 0, offsetof(outcome, why));
+        khub_error_clear(&out.why);
+        int rc = decide(&out, layers->slots[i], sources, forbidden);
         fillings[i] = out.filling;
         if (rc == KHUB_E_NOMEM) return khub__fail(err, rc, "%s", out.why.message);
         rc = add_line(report, layers->slots[i], &out, err);
@@ -93,30 +104,69 @@ static int decide_all(khub__filling **fillings, khub_report *report, khub_layers
     return KHUB_OK;
 }
 
-/* One error for all slots that stayed standard. */
-static int check_required(const khub_report *report, khub_error *err)
+/* What the mapping names for one layer and didn't get. */
+typedef struct misses {
+    size_t slots; /* of the layer */
+    size_t count; /* of them that the kernel doesn't serve */
+    const khub_slot_report *first;
+} misses;
+
+static void count_misses(misses found[KHUB__LAYERS], const khub_report *report, const khub_layers *layers)
 {
-    if (report->filled == report->count) return KHUB_OK;
+    memset(found, 0, KHUB__LAYERS * sizeof(*found));
+    for (size_t i = 0; i < report->count; i++) {
+        const khub_slot_report *line = &report->slots[i];
+        misses *of = &found[khub__layer_number(layers->slots[i]->layer)];
+        of->slots++;
+        if (!line->mapped || line->kernel) continue;
+        if (!of->count++) of->first = line;
+    }
+}
+
+/* 1: somebody wrote this entry for a layer that no slot has. */
+static int is_idle(const khub__mapping *mapping, const khub__mapping_entry *entry, const misses *found)
+{
+    const khub__layer_def *layer = khub__layer_find(entry->layer);
+    return !mapping->built_in && names_kernel(entry) && (!layer || !found[khub__layer_number(layer)].slots);
+}
+
+/* One error for all that the mapping names and that doesn't serve. */
+static int check_required(const misses *found, const khub__mapping *mapping, khub_error *err)
+{
     khub__text text = {0};
-    for (size_t i = 0; i < report->count; i++)
-        if (!report->slots[i].kernel)
-            khub__text_addf(&text, "\n  %s (%s): %s", report->slots[i].path, report->slots[i].layer,
-                            report->slots[i].reason);
-    int rc = khub__fail(err, KHUB_E_NOBUILD, "%zu of %zu slots have no kernel:%s",
-                        report->count - report->filled, report->count, text.data ? text.data : "");
+    for (const misses *of = found; of < found + KHUB__LAYERS; of++)
+        if (of->count)
+            khub__text_addf(&text, "\n  %s (%zu of %zu slots, the first %s): %s", of->first->layer, of->count,
+                            of->slots, of->first->path, of->first->reason);
+    for (size_t i = 0; i < mapping->count; i++)
+        if (is_idle(mapping, &mapping->entries[i], found))
+            khub__text_addf(&text, "\n  %s: no slot is of this layer", mapping->entries[i].layer);
+    int rc = KHUB_OK;
+    if (text.failed)
+        rc = khub__fail_memory(err, "filling slots");
+    else if (text.length)
+        rc = khub__fail(err, KHUB_E_NOBUILD, "%s: required, but no kernel serves:%s", mapping->name,
+                        text.data);
     khub__text_free(&text);
     return rc;
 }
 
-/* A miss is told once per layer name, whatever the number of slots. */
-static void log_misses(const khub_report *report)
+/* Told once per layer, whatever the number of slots, and when kernels are switched off, once. */
+static void log_misses(const misses *found, const khub__mapping *mapping)
 {
-    for (size_t i = 0; i < report->count; i++) {
-        const khub_slot_report *line = &report->slots[i];
-        int told = line->kernel != NULL;
-        for (size_t j = 0; j < i && !told; j++)
-            told = !report->slots[j].kernel && !strcmp(report->slots[j].layer, line->layer);
-        if (!told) khub__log(KHUB_LOG_NOTICE, "layer", line->layer, "standard function: %s", line->reason);
+    const char *forbidden = forbidden_by();
+    if (forbidden) {
+        khub__log(KHUB_LOG_NOTICE, "layer", forbidden, "switches kernels off");
+        return;
+    }
+    for (const misses *of = found; of < found + KHUB__LAYERS; of++)
+        if (of->count)
+            khub__log(KHUB_LOG_NOTICE, "layer", of->first->layer, "standard function: %s", of->first->reason);
+    for (size_t i = 0; i < mapping->count; i++) {
+        const khub__mapping_entry *entry = &mapping->entries[i];
+        if (is_idle(mapping, entry, found) && khub__layer_find(entry->layer)) /* else it was said already */
+            khub__log(KHUB_LOG_NOTICE, "layer", mapping->name,
+                      "names a kernel for %s, and no slot is of this layer", entry->layer);
     }
 }
 
@@ -135,10 +185,12 @@ static int run(khub_layers *layers, const khub_kernelize_options *options, khub_
 {
     khub__filling **fillings = khub__calloc(layers->count, sizeof(*fillings));
     if (!fillings) return khub__fail_memory(err, "filling slots");
+    misses found[KHUB__LAYERS];
     int rc = decide_all(fillings, report, layers, sources, err);
-    if (rc == KHUB_OK && options->require) rc = check_required(report, err);
+    count_misses(found, report, layers);
+    if (rc == KHUB_OK && options->require) rc = check_required(found, &sources->mapping, err);
     if (rc == KHUB_OK) {
-        log_misses(report);
+        log_misses(found, &sources->mapping);
         apply(layers, fillings, sources);
     } else {
         for (size_t i = 0; i < layers->count; i++)
@@ -156,7 +208,7 @@ int khub_kernelize(khub_layers *layers, const khub_kernelize_options *given, khu
     if (report) *report = NULL;
     int rc = khub__options(&options, sizeof(options), given, "khub_kernelize_options", err);
     if (rc != KHUB_OK) return rc;
-    rc = khub__sources_new(&sources, options.mapping, options.platform, err);
+    rc = khub__sources_new(&sources, &options, err);
     if (rc != KHUB_OK) return rc;
     khub_report *own = khub__report_new(layers->count);
     rc = own ? run(layers, &options, sources, own, err) : khub__fail_memory(err, "writing a report");

@@ -1,32 +1,31 @@
 #include "layer/names.h"
 
-#define T(arg)                                                                                               \
+#define ARG(...)                                                                                             \
     {                                                                                                        \
-        arg, KHUB__ARG_TENSOR                                                                                \
+        __VA_ARGS__                                                                                          \
     }
-#define MAY(arg)                                                                                             \
-    {                                                                                                        \
-        arg, KHUB__ARG_MAYBE_TENSOR                                                                          \
-    }
-#define F(arg)                                                                                               \
-    {                                                                                                        \
-        arg, KHUB__ARG_FLOAT                                                                                 \
-    }
+#define T(arg)     ARG(arg, KHUB__ARG_TENSOR, 0)
+#define MAY(arg)   ARG(arg, KHUB__ARG_MAYBE_TENSOR, 0)
+#define F(arg)     ARG(arg, KHUB__ARG_FLOAT, 0)
+#define T_N(arg)   ARG(arg, KHUB__ARG_TENSOR, 1) /* (…, n) */
+#define MAY_N(arg) ARG(arg, KHUB__ARG_MAYBE_TENSOR, 1)
 
 /* The twin of the table in docs/layers.md. */
 static const khub__layer_def layers[] = {
-    {"RMSNorm", 4, {T("out"), T("x"), T("weight"), F("eps")}},
-    {"AddRMSNorm", 6, {T("out"), MAY("sum"), T("x"), T("residual"), T("weight"), F("eps")}},
-    {"LayerNorm", 5, {T("out"), T("x"), T("weight"), MAY("bias"), F("eps")}},
-    {"AddLayerNorm", 7, {T("out"), MAY("sum"), T("x"), T("residual"), T("weight"), MAY("bias"), F("eps")}},
+    {"RMSNorm", 4, {T_N("out"), T_N("x"), T("weight"), F("eps")}},
+    {"AddRMSNorm", 6, {T_N("out"), MAY_N("sum"), T_N("x"), T_N("residual"), T("weight"), F("eps")}},
+    {"LayerNorm", 5, {T_N("out"), T_N("x"), T("weight"), MAY("bias"), F("eps")}},
+    {"AddLayerNorm",
+     7,
+     {T_N("out"), MAY_N("sum"), T_N("x"), T_N("residual"), T("weight"), MAY("bias"), F("eps")}},
     {"GeLU", 2, {T("out"), T("x")}},
     {"GeluTanh", 2, {T("out"), T("x")}},
     {"SiLU", 2, {T("out"), T("x")}},
     {"QuickGELU", 2, {T("out"), T("x")}},
     {"ReLU", 2, {T("out"), T("x")}},
-    {"SiluAndMul", 2, {T("out"), T("x")}},
-    {"GeluAndMul", 2, {T("out"), T("x")}},
-    {"Softmax", 2, {T("out"), T("x")}},
+    {"SiluAndMul", 2, {T_N("out"), T_N("x")}},
+    {"GeluAndMul", 2, {T_N("out"), T_N("x")}},
+    {"Softmax", 2, {T_N("out"), T_N("x")}},
     {"rotary_pos_emb", 6, {T("q_out"), T("k_out"), T("q"), T("k"), T("cos"), T("sin")}},
     {"Attention",
      7,
@@ -34,15 +33,22 @@ static const khub__layer_def layers[] = {
       T("q"),
       T("k"),
       T("v"),
-      {"lengths", KHUB__ARG_MAYBE_LENGTHS},
+      {"lengths", KHUB__ARG_MAYBE_LENGTHS, 0},
       F("scale"),
-      {"causal", KHUB__ARG_BOOL}}},
+      {"causal", KHUB__ARG_BOOL, 0}}},
     {"Linear", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearGeLU", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearGeluTanh", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearSiLU", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearReLU", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
 };
+
+_Static_assert(sizeof(layers) / sizeof(*layers) == KHUB__LAYERS, "KHUB__LAYERS counts them");
+
+size_t khub__layer_number(const khub__layer_def *layer)
+{
+    return (size_t)(layer - layers);
+}
 
 const khub__layer_def *khub__layer_find(const char *name)
 {

@@ -17,6 +17,7 @@ typedef enum khub__arg_kind {
 typedef struct khub__layer_arg {
     const char *name;
     khub__arg_kind kind;
+    int32_t inner; /* axes behind the leading ones, the table's "…"; 0: none, or nothing is leading */
 } khub__layer_arg;
 
 typedef struct khub__layer_def {
@@ -30,5 +31,9 @@ const khub__layer_def *khub__layer_find(const char *name);
 
 /* Position of an argument in the layer's own order; -1 when it has none of that name. */
 int32_t khub__layer_position(const khub__layer_def *layer, const char *arg);
+
+/* How many layers there are, and the number of one of them: 0 … KHUB__LAYERS - 1. */
+enum { KHUB__LAYERS = 19 };
+size_t khub__layer_number(const khub__layer_def *layer);
 
 #endif

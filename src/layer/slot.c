@@ -33,6 +33,7 @@ void khub_layers_free(khub_layers *layers)
     for (size_t i = 0; i < layers->count; i++)
         slot_free(layers->slots[i]);
     khub__sources_free(layers->sources);
+    khub__index_free(&layers->by_path);
     khub__free(layers->slots);
     khub__free(layers);
 }
@@ -42,9 +43,8 @@ static int check_new(const khub_layers *layers, const char *path, const char *la
     if (!khub__layer_find(layer))
         return khub__fail(err, KHUB_E_INVAL, "%s: there is no layer \"%s\"; docs/layers.md lists them", path,
                           layer);
-    for (size_t i = 0; i < layers->count; i++)
-        if (!strcmp(layers->slots[i]->path, path))
-            return khub__fail(err, KHUB_E_INVAL, "%s: there is a slot of this path already", path);
+    if (khub__index_find(&layers->by_path, path) >= 0)
+        return khub__fail(err, KHUB_E_INVAL, "%s: there is a slot of this path already", path);
     return KHUB_OK;
 }
 
@@ -57,7 +57,8 @@ int khub_layers_add(khub_layers *layers, const char *path, const char *layer, kh
     khub_slot *added = khub__calloc(1, sizeof(*added));
     if (!added || !(added->path = khub__strdup(path)) ||
         khub__grow((void **)&layers->slots, &layers->capacity, layers->count + 1, sizeof(khub_slot *),
-                   MAX_SLOTS)) {
+                   MAX_SLOTS) ||
+        khub__index_add(&layers->by_path, added->path, (uint32_t)layers->count)) {
         slot_free(added);
         return khub__fail_memory(err, "adding a slot");
     }
@@ -136,6 +137,40 @@ int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khu
         args = own;
     }
     return khub_slot_call_prepared(slot, args, n, err);
+}
+
+void khub__axis_complete(khub_slot_axis *axis, const khub__layer_def *layer)
+{
+    for (size_t i = 0; i < axis->part_count; i++)
+        axis->part[i].min_ndim = axis->part[i].dim + 1 + layer->args[axis->part[i].arg].inner;
+}
+
+static int check_axis(const khub_slot *slot, const khub_slot_axis *axis, khub_error *err)
+{
+    int fits = axis->part_count <= sizeof(axis->part) / sizeof(*axis->part) && axis->step >= 0;
+    for (size_t i = 0; fits && i < axis->part_count; i++)
+        fits = axis->part[i].arg >= 0 && axis->part[i].arg < slot->layer->arg_count &&
+               axis->part[i].dim >= 0 && axis->part[i].dim < KHUB_MAX_NDIM && axis->part[i].unit > 0;
+    return fits ? KHUB_OK
+                : khub__fail(err, KHUB_E_INVAL, "%s: the axis \"%s\" has a part that %s can't have",
+                             slot->path, axis->axis, slot->layer->name);
+}
+
+int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, khub_error *err)
+{
+    if (count > KHUB__MAX_AXES)
+        return khub__fail(err, KHUB_E_INVAL, "%s: %zu axes, at most %d are kept", slot->path, count,
+                          KHUB__MAX_AXES);
+    for (size_t i = 0; i < count; i++) {
+        int rc = check_axis(slot, &axes[i], err);
+        if (rc != KHUB_OK) return rc;
+    }
+    for (size_t i = 0; i < count; i++) {
+        slot->standard.axes[i] = axes[i];
+        khub__axis_complete(&slot->standard.axes[i], slot->layer);
+    }
+    slot->standard.axis_count = count;
+    return KHUB_OK;
 }
 
 size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axes)

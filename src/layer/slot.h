@@ -2,6 +2,7 @@
 #ifndef LAYER_SLOT_H
 #define LAYER_SLOT_H
 
+#include "base/index.h"
 #include "layer/names.h"
 
 #include <khub/npy.h>
@@ -33,12 +34,16 @@ struct khub_slot {
 struct khub_layers {
     khub_slot **slots;
     size_t count, capacity;
+    khub__index by_path;           /* of slots */
     struct khub__sources *sources; /* what the fillings call into and borrow from; NULL: nothing yet */
 };
 
 /* The mapping of one kernelize and the kernels it opened, each once. */
 typedef struct khub__sources khub__sources;
 void khub__sources_free(khub__sources *sources); /* NULL is a no-op */
+
+/* Fills in what the layer knows of an axis whose parts name arguments it has: min_ndim. */
+void khub__axis_complete(khub_slot_axis *axis, const khub__layer_def *layer);
 
 /* Frees a filling of a kernel; NULL is a no-op. */
 void khub__filling_free(khub__filling *filling);

@@ -5,13 +5,20 @@
 
 enum { MAX_KERNELS = 4096 };
 
-int khub__sources_new(khub__sources **out, const char *mapping, const khub_platform *platform,
-                      khub_error *err)
+static int read_mapping(khub__mapping *out, const khub_kernelize_options *options, khub_error *err)
+{
+    if (options->mapping && options->mapping_file)
+        return khub__fail(err, KHUB_E_INVAL, "khub_kernelize: both mapping and mapping_file are given");
+    return options->mapping_file ? khub__mapping_read(out, options->mapping_file, err)
+                                 : khub__mapping_parse(out, options->mapping, err);
+}
+
+int khub__sources_new(khub__sources **out, const khub_kernelize_options *options, khub_error *err)
 {
     *out = khub__calloc(1, sizeof(**out));
     if (!*out) return khub__fail_memory(err, "reading a mapping");
-    (*out)->platform = platform;
-    int rc = khub__mapping_parse(&(*out)->mapping, mapping, err);
+    (*out)->platform = options->platform;
+    int rc = read_mapping(&(*out)->mapping, options, err);
     if (rc == KHUB_OK) return KHUB_OK;
     khub__sources_free(*out);
     *out = NULL;

@@ -19,8 +19,7 @@ struct khub__sources {
     size_t count, capacity;
 };
 
-int khub__sources_new(khub__sources **out, const char *mapping, const khub_platform *platform,
-                      khub_error *err);
+int khub__sources_new(khub__sources **out, const khub_kernelize_options *options, khub_error *err);
 
 /* The kernel of that name; its failure is remembered. *out is valid until the next call. KHUB_E_NOMEM only.
  */

@@ -77,8 +77,12 @@ static const khub_dtype float32 = {KHUB_DTYPE_FLOAT, 32, 1};
 static int add_slot(khub_slot **slot, struct builder *b, const char *layer, const char *path)
 {
     khub_function standard;
+    const khub_slot_axis *axes;
     int rc = khub_standard(&standard, layer, b->err);
-    return rc == KHUB_OK ? khub_layers_add(b->layers, path, layer, standard, float32, slot, b->err) : rc;
+    if (rc == KHUB_OK) rc = khub_layers_add(b->layers, path, layer, standard, float32, slot, b->err);
+    if (rc != KHUB_OK) return rc;
+    size_t count = khub_standard_axes(layer, &axes);
+    return khub_slot_slice(*slot, axes, count, b->err);
 }
 
 /* The tensor PATH.NAME, bound to a slot. */

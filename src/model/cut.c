@@ -63,7 +63,7 @@ static int parts_agree(int64_t size, const khub__call *call, const khub_slot_axi
 /* 0 when the axis can't be cut in this call. */
 static int measure(struct extent *e, const khub__call *call, const khub_slot_axis *axis)
 {
-    *e = (struct extent){.unit = 1};
+    *e = (struct extent){.unit = axis->step > 1 ? axis->step : 1};
     unsigned cut = 0;
     int64_t finest = INT64_MAX;
     for (size_t i = 0; i < axis->part_count; i++) {
@@ -71,7 +71,8 @@ static int measure(struct extent *e, const khub__call *call, const khub_slot_axi
         int32_t dim = axis->part[i].dim;
         int64_t unit = axis->part[i].unit;
         if (!t) continue;
-        if (dim >= t->ndim || t->dtype.bits * t->dtype.lanes % 8 != 0) return 0;
+        if (dim >= t->ndim || t->ndim < axis->part[i].min_ndim || t->dtype.bits * t->dtype.lanes % 8 != 0)
+            return 0;
         cut |= 1u << axis->part[i].arg;
         if (unit > e->unit) e->unit = unit;
         if (unit < finest) finest = unit, e->size = t->shape[dim] * unit;

@@ -16,7 +16,7 @@ int khub__std_activation(void *self, const khub_value *args, int32_t n, khub_val
         khub__op_load(row, op.tensor[X], r, 0, width);
         for (int64_t i = 0; i < width; i++)
             row[i] = (float)activation->apply(row[i]);
-        khub__op_store(op.tensor[OUT], r, row, width);
+        khub__op_store(op.tensor[OUT], r, 0, row, width);
     }
     khub__free(row);
     return 0;
@@ -49,7 +49,7 @@ int khub__std_gated(void *self, const khub_value *args, int32_t n, khub_value *r
         khub__op_load(row, op.tensor[X], r, 0, 2 * width);
         for (int64_t i = 0; i < width; i++)
             row[i] = (float)(activation->apply(row[i]) * row[width + i]);
-        khub__op_store(op.tensor[OUT], r, row, width);
+        khub__op_store(op.tensor[OUT], r, 0, row, width);
     }
     khub__free(row);
     return 0;

@@ -171,9 +171,9 @@ void khub__op_round(const khub_tensor *like, float *values, int64_t count)
     }
 }
 
-void khub__op_store(const khub_tensor *tensor, int64_t row, const float *values, int64_t count)
+void khub__op_store(const khub_tensor *tensor, int64_t row, int64_t from, const float *values, int64_t count)
 {
-    char *at = row_address(tensor, row);
+    char *at = row_address(tensor, row) + from * (tensor->dtype.bits / 8);
     if (tensor->dtype.bits == 32) {
         memcpy(at, values, (size_t)count * sizeof(float));
         return;

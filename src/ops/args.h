@@ -35,6 +35,6 @@ int64_t khub__op_width(const khub_tensor *tensor);
 void khub__op_load(float *to, const khub_tensor *tensor, int64_t row, int64_t from, int64_t count);
 /* Rounds values as if they were stored in `like`'s dtype and loaded again. */
 void khub__op_round(const khub_tensor *like, float *values, int64_t count);
-void khub__op_store(const khub_tensor *tensor, int64_t row, const float *values, int64_t count);
+void khub__op_store(const khub_tensor *tensor, int64_t row, int64_t from, const float *values, int64_t count);
 
 #endif

@@ -68,7 +68,7 @@ static void one_head(const khub__op *op, const head *at)
             row[j] = 0;
         /* row by row: a value at a key that nobody sees, NaN included, must not reach the sum */
         khub__sgemm(0, 1, d, keys, row, s, at->v, d, at->out, d);
-        khub__op_store(op->tensor[OUT], (at->b * t + i) * heads + at->h, at->out, d);
+        khub__op_store(op->tensor[OUT], (at->b * t + i) * heads + at->h, 0, at->out, d);
     }
 }
 

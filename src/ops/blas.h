@@ -9,4 +9,7 @@
 void khub__sgemm(int transposed, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda, const float *b,
                  int64_t ldb, float *c, int64_t ldc);
 
+/* Threads that the BLAS uses for one call: 1, unless the program had opened it itself and gave it more. */
+int khub__blas_threads(void);
+
 #endif

@@ -12,6 +12,10 @@ typedef struct khub__activation {
     khub__scalar_fn apply; /* NULL: none */
 } khub__activation;
 
+/* Outputs that Linear asks the BLAS for at a time, always from a multiple of it on: a BLAS may sum in another
+ * order when it is asked for another number of them. */
+enum { KHUB__LINEAR_BLOCK = 64 };
+
 int khub__std_activation(void *self, const khub_value *args, int32_t n,
                          khub_value *result);                                           /* khub__activation */
 int khub__std_gated(void *self, const khub_value *args, int32_t n, khub_value *result); /* khub__activation */

@@ -38,21 +38,32 @@ static void finish(float *row, const float *bias, int64_t n, khub__scalar_fn app
     }
 }
 
+/* Outputs from j on, at most a block of them; `sums` has room for a block's and its bias. */
+static void run_block(const khub__op *op, khub__scalar_fn apply, const float *a, const float *b, float *sums,
+                      int64_t j)
+{
+    const khub_tensor *out = op->tensor[OUT], *bias = op->tensor[BIAS];
+    int64_t m = out->shape[0], k = op->tensor[X]->shape[1], left = out->shape[1] - j;
+    int64_t n = left < KHUB__LINEAR_BLOCK ? left : KHUB__LINEAR_BLOCK;
+    float *own_bias = bias ? sums + m * n : NULL;
+    khub__sgemm(1, m, n, k, a, k, k ? b + j * k : b, k, sums, n);
+    if (bias) khub__op_load(own_bias, bias, 0, j, n);
+    for (int64_t r = 0; r < m; r++) {
+        finish(sums + r * n, own_bias, n, apply);
+        khub__op_store(out, r, j, sums + r * n, n);
+    }
+}
+
 static int run(const khub__op *op, khub__scalar_fn apply)
 {
-    const khub_tensor *x = op->tensor[X], *bias = op->tensor[BIAS];
+    const khub_tensor *x = op->tensor[X];
     int64_t m = x->shape[0], k = x->shape[1], n = op->tensor[WEIGHT]->shape[0];
-    float *own_x, *own_weight = NULL, *sums = khub__malloc((size_t)(m * n + n) * sizeof(float));
+    float *own_x, *own_weight = NULL,
+                  *sums = khub__malloc((size_t)(m + 1) * KHUB__LINEAR_BLOCK * sizeof(float));
     const float *a = as_float(x, &own_x), *b = as_float(op->tensor[WEIGHT], &own_weight);
     int rc = sums && (a || !m || !k) && (b || !n || !k) ? 0 : khub__op_memory(op);
-    if (rc == 0) {
-        khub__sgemm(1, m, n, k, a, k, b, k, sums, n);
-        if (bias && n) khub__op_load(sums + m * n, bias, 0, 0, n);
-    }
-    for (int64_t r = 0; rc == 0 && n && r < m; r++) {
-        finish(sums + r * n, bias ? sums + m * n : NULL, n, apply);
-        khub__op_store(op->tensor[OUT], r, sums + r * n, n);
-    }
+    for (int64_t j = 0; rc == 0 && j < n; j += KHUB__LINEAR_BLOCK)
+        run_block(op, apply, a, b, sums, j);
     khub__free(sums);
     khub__free(own_x);
     khub__free(own_weight);

@@ -48,7 +48,7 @@ static void add_residual(const khub__op *op, const norm *at, const rows *with, i
     for (int64_t i = 0; i < width; i++)
         with->x[i] += with->residual[i];
     khub__op_round(op->tensor[at->x], with->x, width);
-    if (op->tensor[at->sum]) khub__op_store(op->tensor[at->sum], r, with->x, width);
+    if (op->tensor[at->sum]) khub__op_store(op->tensor[at->sum], r, 0, with->x, width);
 }
 
 static int run(const norm *at, const khub_value *args, int32_t n)
@@ -66,7 +66,7 @@ static int run(const norm *at, const khub_value *args, int32_t n)
         khub__op_load(with.x, op.tensor[at->x], r, 0, width);
         if (at->residual >= 0) add_residual(&op, at, &with, r, width);
         normalize(with.x, &with, width, op.number[at->eps], at->bias >= 0 /* LayerNorm */);
-        khub__op_store(op.tensor[0], r, with.x, width);
+        khub__op_store(op.tensor[0], r, 0, with.x, width);
     }
     khub__free(memory);
     return 0;

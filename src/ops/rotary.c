@@ -32,7 +32,7 @@ static void turn(const khub__op *op, int32_t out, int32_t in, float *room, int64
                 x[i] = (float)(a * c[i] - b * s[i]);
                 x[i + half] = (float)(b * c[i] + a * s[i]);
             }
-            khub__op_store(op->tensor[out], t * heads + h, x, 2 * half);
+            khub__op_store(op->tensor[out], t * heads + h, 0, x, 2 * half);
         }
     }
 }

@@ -31,7 +31,7 @@ int khub__std_softmax(void *self, const khub_value *args, int32_t n, khub_value 
     for (int64_t r = 0; r < khub__op_rows(op.tensor[X]); r++) {
         khub__op_load(row, op.tensor[X], r, 0, width);
         khub__softmax(row, width);
-        khub__op_store(op.tensor[OUT], r, row, width);
+        khub__op_store(op.tensor[OUT], r, 0, row, width);
     }
     khub__free(row);
     return 0;

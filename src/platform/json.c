@@ -36,8 +36,8 @@ static void add_string(khub__text *to, const char *text)
             khub__text_add(to, "\xEF\xBF\xBD");
         else if (n == 1 && (*s == '"' || *s == '\\'))
             khub__text_addf(to, "\\%c", *s);
-        else if (n == 1 && *s < 0x20)
-            khub__text_addf(to, "\\u%04x", *s);
+        else if ((n == 1 && (*s < 0x20 || *s == 0x7F)) || (*s == 0xC2 && s[1] < 0xA0))
+            khub__text_addf(to, "\\u%04x", s[n - 1]); /* what steers a terminal; C2 80 is U+0080 */
         else
             khub__text_add_bytes(to, (const char *)s, n);
         s += n ? n : 1;

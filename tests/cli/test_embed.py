@@ -3,6 +3,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -209,7 +210,44 @@ def test_mapping_from_a_file(tmp_path, model):
     done = khub(*args, "hello")
     assert done.returncode == 0
     assert "kernels serve 1 of 21 slots" in done.stderr.decode()
-    refused(khub(*args, "--require", "hello"), 3, "encoder.layer.0.intermediate.dense", "no-such-kernel")
+    refused(khub(*args, "--require", "hello"), 3, "mapping.json: required, but no kernel serves", "GeLU (2 of 2 slots, the first encoder.layer.0.intermediate", "no-such-kernel")
+
+
+def test_only_what_a_mapping_names_is_noticed_and_required(tmp_path, model):
+    (tmp_path / "one.json").write_text('{"LayerNorm": "khub/norm", "Linear": ""}')
+    done = khub("--model", model, f"--kernels={tmp_path / 'one.json'}", "--require", "hello")
+    assert (done.returncode, done.stderr) == (0, b"")
+    found = report(model, f"--kernels={tmp_path / 'one.json'}")
+    assert {slot["layer"] for slot in found["slots"] if slot["mapped"]} == {"LayerNorm"}
+
+
+def test_paths_of_a_mapping_start_from_its_folder(tmp_path, model):
+    """As those of a compiler's #include "..." do, so that a mapping can be moved with its kernels."""
+    norm = Path(os.environ["KHUB_STAGE"], "share/khub/kernels/khub/norm")
+    shutil.copytree(norm, tmp_path / "maps" / "my-norm")
+    (tmp_path / "maps" / "map.json").write_text('{"LayerNorm": "./my-norm", "AddLayerNorm": "../maps/my-norm"}')
+    for where, name in ((tmp_path, "maps/map.json"), (tmp_path / "maps", "map.json"), ("/", tmp_path / "maps/map.json")):
+        done = khub("--model", Path(model).resolve(), f"--kernels={name}", "--require", "hello", cwd=where)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_mapping_in_place_of_the_first_text(tmp_path, model):
+    """--kernels FILE would embed the file's name."""
+    (tmp_path / "map.json").write_text("{}")
+    refused(khub("--model", model, "--kernels", "map.json", "hello", cwd=tmp_path), 2, "--kernels=map.json", "--kernels -- map.json")
+    assert vectors("--model", model, "--kernels", "--", "map.json").shape == (1, 8)
+    assert vectors("--model", model, "--kernels", "hello", "map.json").shape == (2, 8)
+
+
+def test_readable_report_groups_what_is_alike(tmp_path, model):
+    lines = khub("--model", model, "--kernels", "--report").stdout.decode().splitlines()
+    layers, each = CONFIG["num_hidden_layers"], 10
+    assert len(lines) == 1 + 1 + each + 1
+    assert lines[1].split()[:4] == ["1", "×", "embeddings.LayerNorm", "LayerNorm"]
+    rows = [line.split() for line in lines[2:-1]]
+    assert all(row[0] == str(layers) and row[2].startswith("encoder.layer.*.") for row in rows)
+    assert sum(int(line.split()[0]) for line in lines[1:-1]) == 1 + each * layers
+    assert len({line.index(line.split()[4]) for line in lines[1:-1]}) == 1  # a column
 
 
 # --- refused
@@ -338,7 +376,11 @@ def test_no_lines(tmp_path, model):
 def test_bad_mapping(tmp_path, model):
     refused(khub("--model", model, f"--kernels={tmp_path / 'nowhere'}", "hello"), 1, tmp_path / "nowhere")
     (tmp_path / "mapping").write_text("[")
-    refused(khub("--model", model, f"--kernels={tmp_path / 'mapping'}", "hello"), 1, "not valid JSON")
+    refused(khub("--model", model, f"--kernels={tmp_path / 'mapping'}", "hello"), 1, f"{tmp_path / 'mapping'}:1: not valid JSON")
+    (tmp_path / "mapping").write_text('{"GeLU": 1, "Gelu": "khub/activation"}')
+    done = khub("--model", model, f"--kernels={tmp_path / 'mapping'}", "hello")
+    assert f"GeLU: standard function: {tmp_path / 'mapping'}: GeLU: is an integer" in done.stderr.decode()
+    assert f'warning: {tmp_path / "mapping"}: names the layer "Gelu"' in done.stderr.decode()
 
 
 @pytest.mark.parametrize(

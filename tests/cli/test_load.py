@@ -183,7 +183,8 @@ def test_a_compiled_module():
 
 
 METADATA = {
-    "is missing": (None, "metadata.json"),
+    "is missing": (None, "docs/writing.md"),
+    "lacks fields": ('{"name":"good","id":"x","license":"x","python-depends":[]}', "missing: version, backend (docs/writing.md"),
     "is not JSON": ("{", "not valid JSON"),
     "is deep": ('{"a":' + "[" * 5_000_000, "nested deeper"),
     "is an array": ("[]", "an object is expected"),

@@ -74,6 +74,7 @@ def test_table(repository, machine):
 
 def test_json(repository, machine):
     where = repository("tvm-ffi01-cpu-x86_64-linux", "torch-universal")
+    (where / "build/tvm-ffi01-cpu-x86_64-linux/metadata.json").write_text(metadata().replace("cuda", "cpu"))
     parsed = answer(khub("variants", "--json", where, "--platform", machine(backend="cpu", tvm_ffi="0.1")))
     assert parsed["repo"] == str(where) and parsed["revision"] is None
     assert parsed["chosen"] == "tvm-ffi01-cpu-x86_64-linux"
@@ -170,6 +171,17 @@ def test_metadata_that_cannot_be_read_is_no_reason_to_reject(repository, machine
                              machine(backend="cu128", tvm_ffi="0.1", archs=["9.0"])))
         assert parsed["chosen"] == "tvm-ffi01-cu128-x86_64-linux"
         assert "metadata.json" in reasons(parsed)["tvm-ffi01-cu128-x86_64-linux"]
+
+
+@pytest.mark.parametrize("text, words", [(None, "metadata.json: is missing"), ("{}", "required and missing: name, id, version, ")])
+def test_a_build_that_fits_and_cannot_be_loaded(repository, machine, text, words):
+    name = "tvm-ffi01-cpu-x86_64-linux"
+    where = repository(name)
+    if text is not None:
+        (where / "build" / name / "metadata.json").write_text(text)
+    done = khub("variants", where, "--platform", machine(backend="cpu", tvm_ffi="0.1"))
+    assert done.returncode == 0
+    assert f"can't be loaded: " in done.stdout and words in done.stdout and "docs/writing.md" in done.stdout
 
 
 # ---- cases of user-reports.md ----

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/index.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/options.h"
@@ -238,6 +239,31 @@ START_TEST(options_of_another_version)
 }
 END_TEST
 
+/* Against a plain list; the numbers make every pair of texts differ late. */
+START_TEST(an_index_finds_what_is_in_it)
+{
+    enum { TEXTS = 1000 };
+    static char texts[TEXTS][24];
+    khub__index index = {0};
+    ck_assert_int_eq(khub__index_find(&index, "layer.0"), -1);
+    for (int i = 0; i < TEXTS; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "layer.%d", i);
+        ck_assert_int_eq(khub__index_find(&index, texts[i]), -1);
+        ck_assert_int_eq(khub__index_add(&index, texts[i], (uint32_t)(TEXTS - i)), 0);
+        for (int j = i < 20 ? 0 : i; j <= i; j++)
+            ck_assert_int_eq(khub__index_find(&index, texts[j]), TEXTS - j);
+    }
+    for (int i = 0; i < TEXTS; i++)
+        ck_assert_int_eq(khub__index_find(&index, texts[i]), TEXTS - i);
+    ck_assert_int_eq(khub__index_find(&index, "layer."), -1);
+    ck_assert_int_eq(khub__index_find(&index, ""), -1);
+    khub__index_free(&index);
+    ck_assert_int_eq(khub__index_find(&index, "layer.1"), -1);
+    khub__index_free(&index);
+}
+END_TEST
+
 UNIT("base", error_first_message_wins, error_long_text_is_cut_between_characters, status_names, paths,
      draft_leaves_nothing_behind, draft_onto_a_device_writes_to_it, draft_of_the_longest_name,
-     stream_reads_exactly, json_of_strangers, json_without_memory, options_of_another_version)
+     stream_reads_exactly, json_of_strangers, json_without_memory, options_of_another_version,
+     an_index_finds_what_is_in_it)

@@ -187,24 +187,51 @@ START_TEST(a_miss_is_told_once_per_layer)
                    &err);
     }
     khub_set_log(count_notice, NULL);
-    khub_report_free(kernelize(layers, "{}"));
-    ck_assert_int_eq(notices, 3);
+    khub_report_free(kernelize(layers, "{\"GeLU\": \"./nowhere\", \"ReLU\": \"./nowhere\", \"SiLU\": \"\"}"));
+    ck_assert_int_eq(notices, 2); /* SiLU was left standard on purpose */
     float x, out;
     for (int i = 0; i < 100; i++)
         call(gelu, &x, &out);
-    ck_assert_int_eq(notices, 3);
+    ck_assert_int_eq(notices, 2);
+    khub_layers_free(layers);
+}
+END_TEST
+
+/* What a mapping doesn't name isn't missed; what it names in vain is. */
+START_TEST(only_what_is_named_is_noticed)
+{
+    static const struct {
+        const char *mapping;
+        int notices;
+    } table[] = {{"{}", 0},
+                 {"{\"GeLU\": {\"kernel\": \"$\", \"function\": \"add_one\"}}", 0},
+                 {"{\"GeLU\": \"./nowhere\"}", 1},
+                 {"{\"Softmax\": \"khub/softmax\"}", 1}};
+    khub_slot *gelu, *silu, *relu;
+    khub_layers *layers = slots(&gelu, &silu, &relu);
+    khub_set_log(count_notice, NULL);
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        notices = 0;
+        khub_report_free(kernelize(layers, mapping(table[i].mapping)));
+        ck_assert_int_eq(notices, table[i].notices);
+    }
+    setenv("USE_HUB_KERNELS", "0", 1);
+    notices = 0;
+    khub_report_free(kernelize(layers, NULL));
+    unsetenv("USE_HUB_KERNELS");
+    ck_assert_int_eq(notices, 1);
     khub_layers_free(layers);
 }
 END_TEST
 
 /* Every allocation failed in turn. The kernel is open already: a library is opened once for a process. */
-static int kernelize_once(void *user, khub_error *err)
+static int kernelize_once(void *file, khub_error *err)
 {
     khub_layers *layers = NULL;
     khub_report *report = NULL;
     khub_kernelize_options options;
     KHUB_INIT(&options);
-    options.mapping = user;
+    options.mapping_file = file;
     int rc = khub_layers_new(&layers, err);
     if (rc == KHUB_OK)
         rc = khub_layers_add(layers, "a", "GeLU", (khub_function){standard, NULL}, f32, NULL, err);
@@ -220,10 +247,17 @@ static int kernelize_once(void *user, khub_error *err)
 START_TEST(every_allocation_fails_in_turn)
 {
     ck_assert_int_eq(chdir(fake_repository("good")), 0);
-    char text[] = "{\"GeLU\": {\"kernel\": \"./.\", \"function\": \"add_one\", \"args\": [\"x\", \"out\"]}}";
-    fm_fail_each_own(kernelize_once, text);
+    char file[] = "/tmp/khub-mapping-XXXXXX";
+    FILE *f = fdopen(mkstemp(file), "w");
+    ck_assert_ptr_nonnull(f);
+    fprintf(f, "{\"GeLU\": {\"kernel\": \"%s\", \"function\": \"add_one\", \"args\": [\"x\", \"out\"]}}",
+            fake_repository("good"));
+    ck_assert_int_eq(fclose(f), 0);
+    fm_fail_each_own(kernelize_once, file);
+    remove(file);
 }
 END_TEST
 
 UNIT("kernelize", a_kernel_fills_a_slot_and_leaves_it, named_arguments_find_their_places,
-     a_bad_entry_stops_nobody_else, a_miss_is_told_once_per_layer, every_allocation_fails_in_turn)
+     a_bad_entry_stops_nobody_else, a_miss_is_told_once_per_layer, only_what_is_named_is_noticed,
+     every_allocation_fails_in_turn)

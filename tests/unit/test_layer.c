@@ -8,7 +8,10 @@
 
 #include <khub/khub.h>
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static khub_value seen[KHUB__MAX_ARGS];
 static int calls;
@@ -104,7 +107,7 @@ START_TEST(mapping_entries)
         {"\"./a:b/c\"", "./a:b/c", NULL, NULL},
         {"\"./a:b/c:Fast\"", "./a:b/c", "Fast", NULL},
         {"\"\"", "", NULL, NULL},
-        {"3", NULL, NULL, "RMSNorm: is an integer, a string or an object is expected"},
+        {"3", NULL, NULL, "mapping: RMSNorm: is an integer, a string or an object is expected"},
         {"{}", NULL, NULL, "\"kernel\" is missing"},
         {"{\"kernel\": 1}", NULL, NULL, "\"kernel\" is an integer, a string is expected"},
     };
@@ -143,10 +146,129 @@ START_TEST(misses_are_reasons)
     ck_assert_str_eq(khub_report_at(report, 0)->reason, "the mapping has no kernel for RMSNorm");
     ck_assert_ptr_nonnull(strstr(khub_report_at(report, 1)->reason, "/nowhere/at-all"));
     ck_assert_ptr_null(khub_report_at(report, 2));
+    ck_assert_int_eq(khub_report_at(report, 0)->mapped, 0);
+    ck_assert_int_eq(khub_report_at(report, 1)->mapped, 1);
     khub_report_free(report);
+    khub_layers_free(layers);
+}
+END_TEST
+
+/* Required is what the mapping names, and that somebody wants it. */
+START_TEST(required_is_what_is_named)
+{
+    static const struct {
+        const char *mapping, *words, *unsaid;
+    } table[] = {
+        {"{\"GeLU\": \"/nowhere/at-all\"}", "GeLU (1 of 1 slots, the first a.act): /nowhere/at-all",
+         "RMSNorm"},
+        {"{\"GeLU\": 1}", "mapping: GeLU: is an integer", "RMSNorm"},
+        {"{\"Softmax\": \"khub/softmax\"}", "Softmax: no slot is of this layer", "GeLU"},
+        {"{\"Gelu\": \"khub/activation\"}", "Gelu: no slot is of this layer", "RMSNorm"},
+        {"{\"GeLU\": \"\"}", NULL, NULL},
+        {"{}", NULL, NULL},
+    };
+    khub_error err = {0};
+    khub_slot *norm, *act;
+    khub_layers *layers = two_slots(&norm, &act, &err);
+    khub_kernelize_options options;
+    KHUB_INIT(&options);
     options.require = 1;
-    ck_khub_fails(khub_kernelize(layers, &options, NULL, &err), &err, KHUB_E_NOBUILD,
-                  "2 of 2 slots have no kernel");
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        options.mapping = table[i].mapping;
+        if (!table[i].words) {
+            ck_khub_ok(khub_kernelize(layers, &options, NULL, &err), &err);
+            continue;
+        }
+        int rc = khub_kernelize(layers, &options, NULL, &err);
+        ck_assert_int_eq(rc, KHUB_E_NOBUILD);
+        ck_assert_msg(strstr(err.message, table[i].words) && !strstr(err.message, table[i].unsaid), "%s",
+                      err.message);
+        khub_error_clear(&err);
+    }
+    khub_layers_free(layers);
+}
+END_TEST
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_ge(fputs(text, f), 0);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(paths_of_a_mapping_start_from_its_file)
+{
+    static const struct {
+        const char *kernel, *below, *here, *above; /* the mapping's, and what it is in maps/, ./ and ../ */
+    } table[] = {
+        {"./k", "./maps/k", "./k", "../k"},
+        {"../k", "./maps/../k", "./../k", "../../k"},
+        {"/srv/k", "/srv/k", "/srv/k", "/srv/k"},
+        {"khub/norm", "khub/norm", "khub/norm", "khub/norm"},
+        {"", "", "", ""},
+    };
+    char folder[] = "/tmp/khub-mapping-XXXXXX";
+    khub_error err = {0};
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+    ck_assert_int_eq(mkdir("maps", 0700), 0);
+    ck_assert_int_eq(mkdir("sub", 0700), 0);
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        char text[100];
+        snprintf(text, sizeof(text), "{\"GeLU\": \"%s\"}", table[i].kernel);
+        write_text("maps/m.json", text);
+        write_text("m.json", text);
+        const struct {
+            const char *file, *kernel, *from;
+        } looks[] = {{"maps/m.json", table[i].below, "."},
+                     {"m.json", table[i].here, "."},
+                     {"../m.json", table[i].above, "sub"}};
+        for (size_t k = 0; k < sizeof(looks) / sizeof(*looks); k++) {
+            khub__mapping mapping;
+            ck_assert_int_eq(chdir(looks[k].from), 0);
+            ck_khub_ok(khub__mapping_read(&mapping, looks[k].file, &err), &err);
+            ck_assert_str_eq(khub__mapping_find(&mapping, "GeLU")->kernel, looks[k].kernel);
+            khub__mapping_free(&mapping);
+            ck_assert_int_eq(chdir(folder), 0);
+        }
+    }
+    char absolute[64], expected[64];
+    khub__mapping mapping;
+    snprintf(absolute, sizeof(absolute), "%s/m.json", folder);
+    snprintf(expected, sizeof(expected), "%s/k", folder);
+    write_text("m.json", "{\"GeLU\": \"./k\"}");
+    ck_khub_ok(khub__mapping_read(&mapping, absolute, &err), &err);
+    ck_assert_str_eq(khub__mapping_find(&mapping, "GeLU")->kernel, expected);
+    khub__mapping_free(&mapping);
+    remove("maps/m.json"), remove("m.json"), rmdir("maps"), rmdir("sub"), rmdir(folder);
+}
+END_TEST
+
+START_TEST(mapping_files_are_named)
+{
+    char file[] = "/tmp/khub-mapping-XXXXXX", words[100];
+    khub_error err = {0};
+    khub_slot *norm, *act;
+    khub_report *report;
+    khub_layers *layers = two_slots(&norm, &act, &err);
+    khub_kernelize_options options;
+    KHUB_INIT(&options);
+    close(mkstemp(file));
+    options.mapping_file = file;
+    write_text(file, "{\n\"GeLU\": \n}");
+    snprintf(words, sizeof(words), "%s:3: not valid JSON", file);
+    ck_khub_fails(khub_kernelize(layers, &options, NULL, &err), &err, KHUB_E_FORMAT, words);
+    write_text(file, "{\"GeLU\": {}}");
+    ck_khub_ok(khub_kernelize(layers, &options, &report, &err), &err);
+    snprintf(words, sizeof(words), "%s: GeLU: \"kernel\" is missing", file);
+    ck_assert_str_eq(khub_report_at(report, 1)->reason, words);
+    khub_report_free(report);
+    options.mapping = "{}";
+    ck_khub_fails(khub_kernelize(layers, &options, NULL, &err), &err, KHUB_E_INVAL, "mapping_file");
+    options.mapping = NULL;
+    remove(file);
+    ck_khub_fails(khub_kernelize(layers, &options, NULL, &err), &err, KHUB_E_NOTFOUND, file);
     khub_layers_free(layers);
 }
 END_TEST
@@ -181,5 +303,6 @@ START_TEST(layer_arguments)
 END_TEST
 
 UNIT("layer", slots_call_what_is_in_them, a_failing_function_is_told_with_its_slot,
-     a_filling_reorders_and_replaces, mapping_entries, misses_are_reasons, the_environment_forbids,
+     a_filling_reorders_and_replaces, mapping_entries, misses_are_reasons, required_is_what_is_named,
+     paths_of_a_mapping_start_from_its_file, mapping_files_are_named, the_environment_forbids,
      layer_arguments)

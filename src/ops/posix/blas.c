@@ -12,6 +12,7 @@ typedef void (*sgemm_fn)(int order, int ta, int tb, int m, int n, int k, float a
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static sgemm_fn sgemm;
+static int (*get_threads)(void); /* NULL: it has one */
 
 static void find(void)
 {
@@ -25,7 +26,14 @@ static void find(void)
         void (*set_threads)(int);
         *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
         if (!here && set_threads) set_threads(1); /* threads belong to the caller */
+        *(void **)&get_threads = dlsym(library, "openblas_get_num_threads");
     }
+}
+
+int khub__blas_threads(void)
+{
+    pthread_once(&once, find);
+    return sgemm && get_threads ? get_threads() : 1;
 }
 
 static void plain(int transposed, int64_t m, int64_t n, int64_t k, const float *a, int64_t lda,
