@@ -5,9 +5,11 @@ extern const cli_command cli_call;
 extern const cli_command cli_embed;
 extern const cli_command cli_functions;
 extern const cli_command cli_platform_command;
+extern const cli_command cli_serve;
 extern const cli_command cli_tokenize;
 extern const cli_command cli_variants;
 
 const cli_command *const cli_commands[] = {
-    &cli_call, &cli_embed, &cli_functions, &cli_platform_command, &cli_tokenize, &cli_variants, NULL,
+    &cli_call,  &cli_embed,    &cli_functions, &cli_platform_command,
+    &cli_serve, &cli_tokenize, &cli_variants,  NULL,
 };

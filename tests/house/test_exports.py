@@ -63,3 +63,8 @@ def needed(binary):
 @pytest.mark.parametrize("binary", LIBRARIES + [STAGE / "bin" / "khub"], ids=lambda p: p.name)
 def test_needs_no_more_than_it_says(binary):
     assert needed(binary) <= NEEDED
+
+
+def test_serve_needs_no_more_than_it_says():
+    mine = {"libmicrohttpd.so.12", "libgit2.so.1.5", "libcrypto.so.3"}
+    assert needed(STAGE / "libexec" / "khub" / "khub-serve") <= NEEDED | mine

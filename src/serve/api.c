@@ -1,0 +1,105 @@
+#include "serve/api.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PAGE = 1000 };
+
+static json_t *siblings(const serve_listing *listing)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < listing->count; i++)
+        if (!listing->entries[i].directory)
+            json_array_append_new(list, json_pack("{s:s}", "rfilename", listing->entries[i].path));
+    return list;
+}
+
+static json_t *owner_of(const char *id)
+{
+    const char *slash = strchr(id, '/');
+    return slash ? json_stringn(id, (size_t)(slash - id)) : json_null();
+}
+
+serve_answer serve_api_info(const serve_address *address, const serve_found *found)
+{
+    json_t *body =
+        json_pack("{s:s, s:o, s:s, s:b, s:b, s:b, s:i, s:i, s:[], s:o}", "id", address->id, "author",
+                  owner_of(address->id), "sha", found->listing->commit, "private", 0, "gated", 0, "disabled",
+                  0, "downloads", 0, "likes", 0, "tags", "siblings", siblings(found->listing));
+    if (body && address->kind == SERVE_MODEL) json_object_set_new(body, "modelId", json_string(address->id));
+    serve_answer answer = serve_answer_json(200, body);
+    serve_answer_header(&answer, "X-Repo-Commit", found->listing->commit);
+    return answer;
+}
+
+static json_t *ref_object(const serve_ref *ref)
+{
+    char full[SERVE_REVISION_MAX + 32];
+    snprintf(full, sizeof(full), "refs/%s/%s", ref->tag ? "tags" : "heads", ref->name);
+    return json_pack("{s:s, s:s, s:s}", "name", ref->name, "ref", full, "targetCommit", ref->commit);
+}
+
+serve_answer serve_api_refs(const serve_address *address, const serve_found *found)
+{
+    json_t *branches = json_array(), *tags = json_array();
+    for (size_t i = 0; i < found->refs->count; i++)
+        json_array_append_new(found->refs->refs[i].tag ? tags : branches, ref_object(&found->refs->refs[i]));
+    json_t *body = json_pack("{s:o, s:[], s:o}", "branches", branches, "converts", "tags", tags);
+    if (body && address->pull_requests) json_object_set_new(body, "pullRequests", json_array());
+    return serve_answer_json(200, body);
+}
+
+static json_t *entry_object(const serve_entry *entry)
+{
+    if (entry->directory)
+        return json_pack("{s:s, s:s, s:i, s:s}", "type", "directory", "oid", entry->names.oid, "size", 0,
+                         "path", entry->path);
+    json_t *file = json_pack("{s:s, s:s, s:I, s:s}", "type", "file", "oid", entry->names.oid, "size",
+                             (json_int_t)entry->size, "path", entry->path);
+    if (file && entry->names.sha256[0])
+        json_object_set_new(file, "lfs",
+                            json_pack("{s:s, s:I, s:i}", "oid", entry->names.sha256, "size",
+                                      (json_int_t)entry->size, "pointerSize",
+                                      serve_pointer_size(entry->size)));
+    return file;
+}
+
+/* The address of the page from `cursor` on, of the same commit: a branch may move between two pages. */
+static void add_next(serve_answer *answer, const serve_address *address, const char *commit, const char *base,
+                     size_t cursor)
+{
+    char path[3 * SERVE_PATH_MAX + 2] = "", link[3 * SERVE_PATH_MAX + 1024];
+    if (address->path[0]) {
+        path[0] = '/';
+        serve_encode(path + 1, address->path, 1);
+    }
+    snprintf(link, sizeof(link), "<%s/api/%s/%s/tree/%s%s?recursive=%s&cursor=%zu>; rel=\"next\"", base,
+             address->kind == SERVE_KERNEL ? "kernels" : "models", address->id, commit, path,
+             address->recursive ? "true" : "false", cursor);
+    serve_answer_header(answer, "Link", link);
+}
+
+serve_answer serve_api_tree(const serve_address *address, const serve_found *found, const char *base)
+{
+    const serve_entry *top = address->path[0] ? serve_listing_find(found->listing, address->path) : NULL;
+    if (address->path[0] && (!top || !top->directory))
+        return serve_answer_error(404, "EntryNotFound", "%s: %s of %s is no directory", address->path,
+                                  found->listing->commit, address->id);
+    json_t *body = json_array();
+    size_t at = address->cursor;
+    const serve_entry *entry = serve_listing_next(found->listing, &at, address->path, address->recursive);
+    for (; entry && json_array_size(body) < PAGE;
+         entry = serve_listing_next(found->listing, &at, address->path, address->recursive))
+        json_array_append_new(body, entry_object(entry));
+    serve_answer answer = serve_answer_json(200, body);
+    if (entry) add_next(&answer, address, found->listing->commit, base, at - 1);
+    serve_answer_header(&answer, "X-Repo-Commit", found->listing->commit);
+    return answer;
+}
+
+serve_answer serve_api_overview(const char *organization, int trusted)
+{
+    return serve_answer_json(200, json_pack("{s:s, s:s, s:s, s:b, s:b}", "name", organization, "fullname",
+                                            organization, "avatarUrl", "", "isVerified", 0,
+                                            "trustedKernelPublisher", trusted));
+}

@@ -1,0 +1,320 @@
+#include "serve/handler.h"
+
+#include "serve/api.h"
+#include "serve/file.h"
+#include "serve/log.h"
+#include "serve/metrics.h"
+#include "serve/work.h"
+
+#include <openssl/crypto.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct request {
+    serve_job job; /* first, so that the job is the request */
+    const serve_options *options;
+    struct MHD_Connection *connection;
+    char *path, *query; /* one allocation, at `path`; query NULL: none */
+    char method[8];
+    struct timespec started;
+    serve_address address;
+    serve_answer answer;
+    int begun, answered;
+} request;
+
+static const char *header(const request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+/* ---- who may ask ---- */
+
+/* 1: the token is right, or none is needed. 0: none was sent. -1: it is wrong. */
+static int is_allowed(const request *r)
+{
+    const char *given = header(r, "Authorization"), *token = r->options->token;
+    if (!token) return 1;
+    if (!given) return 0;
+    size_t length = strlen(token);
+    if (strncasecmp(given, "Bearer ", 7) != 0 || strlen(given + 7) != length) return -1;
+    return CRYPTO_memcmp(given + 7, token, length) == 0 ? 1 : -1;
+}
+
+static serve_answer refuse(const request *r, int allowed)
+{
+    serve_answer answer = allowed < 0
+                              ? serve_answer_error(401, NULL, "Invalid credentials in Authorization header")
+                              : serve_answer_error(401, r->address.what >= SERVE_INFO ? "RepoNotFound" : NULL,
+                                                   "This Hub asks for a token, and none was sent");
+    serve_answer_header(&answer, "WWW-Authenticate", "Bearer realm=\"khub\"");
+    return answer;
+}
+
+/* ---- what is answered ---- */
+
+static serve_answer whoami(const request *r)
+{
+    if (!r->options->token)
+        return serve_answer_error(401, NULL, "This Hub asks for no token, so it knows nobody");
+    return serve_answer_json(200, json_pack("{s:s, s:s, s:s, s:[], s:{s:s, s:{s:s, s:s}}}", "type", "user",
+                                            "name", "khub", "fullname", "who has the token of this Hub",
+                                            "orgs", "auth", "type", "access_token", "accessToken",
+                                            "displayName", "khub serve", "role", "read"));
+}
+
+static serve_answer overview(const request *r)
+{
+    const char *organization = r->address.id;
+    if (!serve_has_owner(organization))
+        return serve_answer_error(404, NULL, "%s: has no repository here", organization);
+    int trusted = !r->options->trust_count;
+    for (size_t i = 0; i < r->options->trust_count; i++)
+        trusted |= !strcmp(r->options->trust[i], organization);
+    return serve_api_overview(organization, trusted);
+}
+
+static serve_answer metrics(void)
+{
+    char text[4000];
+    serve_metrics_text(text, sizeof(text));
+    return serve_answer_text("text/plain; version=0.0.4", text);
+}
+
+/* This server's own address, as the client wrote it. */
+static void put_base(char *out, size_t size, const request *r)
+{
+    const char *host = header(r, "Host");
+    if (r->options->url)
+        snprintf(out, size, "%s", r->options->url);
+    else
+        snprintf(out, size, "%s://%s", r->options->cert ? "https" : "http", host ? host : "localhost");
+}
+
+static serve_answer tree(const request *r, const serve_found *found)
+{
+    char base[512];
+    put_base(base, sizeof(base), r);
+    return serve_api_tree(&r->address, found, base);
+}
+
+static serve_answer file(const request *r, const serve_found *found)
+{
+    serve_conditions conditions = {header(r, "Range"), header(r, "If-Range"), header(r, "If-None-Match")};
+    return serve_file(&r->address, found, &conditions);
+}
+
+static serve_answer answer_found(const request *r, const serve_found *found)
+{
+    switch (r->address.what) {
+    case SERVE_REFS:
+        return serve_api_refs(&r->address, found);
+    case SERVE_TREE:
+        return tree(r, found);
+    case SERVE_RESOLVE:
+        return file(r, found);
+    default:
+        return serve_api_info(&r->address, found);
+    }
+}
+
+static serve_answer answer_unfound(const request *r, serve_how how, const khub_error *err)
+{
+    const serve_address *address = &r->address;
+    serve_answer answer;
+    switch (how) {
+    case SERVE_NO_REPOSITORY:
+        return serve_answer_error(404, "RepoNotFound", "Repository not found: %s", address->id);
+    case SERVE_NO_REVISION:
+        return serve_answer_error(404, "RevisionNotFound", "Invalid rev id: %s has no %s", address->id,
+                                  address->revision[0] ? address->revision : "branch");
+    case SERVE_BUSY:
+        answer = serve_answer_error(503, NULL, "%s is being changed", address->id);
+        serve_answer_header(&answer, "Retry-After", "1");
+        return answer;
+    default:
+        fprintf(stderr, "khub: serve: %s\n", err->message);
+        return serve_answer_error(500, NULL, "%s can't be read", address->id);
+    }
+}
+
+/* 1 when r->answer is there; 0: it takes the disk, and the caller doesn't wait. */
+static int answer_repository(request *r, int may_wait)
+{
+    khub_error err = {0};
+    serve_found found;
+    serve_how how = serve_find(&found, &r->address, may_wait, &err);
+    if (how == SERVE_LATER) return 0;
+    r->answer = how == SERVE_FOUND ? answer_found(r, &found) : answer_unfound(r, how, &err);
+    serve_found_free(&found);
+    return 1;
+}
+
+static int answer(request *r, int may_wait)
+{
+    switch (r->address.what) {
+    case SERVE_HOME:
+        r->answer = serve_answer_text("text/plain; charset=utf-8",
+                                      "khub serve: a Hub for one room. HF_ENDPOINT is this "
+                                      "address.\n");
+        return 1;
+    case SERVE_METRICS:
+        r->answer = metrics();
+        return 1;
+    case SERVE_WHOAMI:
+        r->answer = whoami(r);
+        return 1;
+    case SERVE_OVERVIEW:
+        r->answer = overview(r);
+        return 1;
+    default:
+        return answer_repository(r, may_wait);
+    }
+}
+
+/* ---- a request's course ---- */
+
+static void resume(serve_job *job)
+{
+    request *r = (request *)job;
+    r->answered = answer(r, 1);
+    MHD_resume_connection(r->connection);
+}
+
+static int has_body(const request *r)
+{
+    const char *length = header(r, "Content-Length");
+    return header(r, "Transfer-Encoding") || (length && strspn(length, "0") != strlen(length));
+}
+
+/* 1 when the request is refused before its body, if any, is read. */
+static int refuse_early(request *r, const char *method)
+{
+    snprintf(r->method, sizeof(r->method), "%s", method);
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        r->answer = serve_answer_error(405, NULL, "This Hub is only read");
+        serve_answer_header(&r->answer, "Allow", "GET, HEAD");
+    } else if (has_body(r)) {
+        r->answer = serve_answer_error(400, NULL, "This Hub takes no body");
+    } else {
+        return 0;
+    }
+    serve_answer_header(&r->answer, "Connection", "close");
+    return 1;
+}
+
+/* Answers at once what can be. 0: it takes the disk. */
+static int begin(request *r)
+{
+    unsigned status;
+    const char *fault = serve_address_parse(&r->address, &status, r->path, r->query);
+    int allowed = is_allowed(r);
+    if (allowed <= 0)
+        r->answer = refuse(r, allowed);
+    else if (fault)
+        r->answer = serve_answer_error(status, NULL, "%s", fault);
+    else
+        return answer(r, 0);
+    return 1;
+}
+
+static enum MHD_Result send_answer(request *r)
+{
+    if (!r->answer.response) return MHD_NO; /* no memory: the connection ends */
+    enum MHD_Result rc = MHD_queue_response(r->connection, r->answer.status, r->answer.response);
+    MHD_destroy_response(r->answer.response);
+    r->answer.response = NULL;
+    return rc;
+}
+
+void *serve_on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+    request *r = calloc(1, sizeof(*r));
+    if (r) r->path = strdup(uri);
+    if (!r || !r->path) {
+        free(r);
+        return NULL;
+    }
+    r->options = cls;
+    r->connection = connection;
+    r->job.run = resume;
+    clock_gettime(CLOCK_MONOTONIC, &r->started);
+    r->query = strchr(r->path, '?');
+    if (r->query) *r->query++ = 0;
+    serve_count_active(1);
+    return r;
+}
+
+enum MHD_Result serve_on_request(void *cls, struct MHD_Connection *connection, const char *url,
+                                 const char *method, const char *version, const char *data, size_t *size,
+                                 void **context)
+{
+    (void)cls, (void)url, (void)version, (void)data;
+    request *r = *context;
+    if (!r) return MHD_NO;
+    if (*size) { /* a body that was refused */
+        *size = 0;
+        return MHD_YES;
+    }
+    if (!r->begun) {
+        r->begun = 1;
+        if (refuse_early(r, method))
+            return send_answer(r); /* which closes the connection: a body may follow */
+        return MHD_YES;
+    }
+    if (!r->answered) {
+        r->answered = begin(r);
+        if (!r->answered) {
+            MHD_suspend_connection(connection);
+            serve_work_add(&r->job);
+            return MHD_YES;
+        }
+    }
+    return send_answer(r);
+}
+
+static void log_request(const request *r, int whole)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    serve_log_line line = {.client = info ? info->client_addr : NULL,
+                           .method = r->method,
+                           .path = r->path,
+                           .agent = header(r, "User-Agent"),
+                           .status = r->answer.status,
+                           .bytes = r->answer.bytes,
+                           .ms = (double)(now.tv_sec - r->started.tv_sec) * 1e3 +
+                                 (double)(now.tv_nsec - r->started.tv_nsec) / 1e6,
+                           .whole = whole};
+    serve_log(&line);
+}
+
+void serve_on_completed(void *cls, struct MHD_Connection *connection, void **context,
+                        enum MHD_RequestTerminationCode why)
+{
+    (void)cls, (void)connection;
+    request *r = *context;
+    int whole = why == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+    if (!r) return;
+    if (!strcmp(r->method, "HEAD")) r->answer.bytes = 0;
+    if (whole)
+        serve_count_request(r->answer.status, r->answer.bytes);
+    else
+        serve_count_aborted();
+    if (r->begun && !r->options->quiet) log_request(r, whole);
+    if (r->answer.response) MHD_destroy_response(r->answer.response);
+    free(r->path);
+    free(r);
+    *context = NULL;
+    serve_count_active(-1);
+}
+
+void serve_on_connection(void *cls, struct MHD_Connection *connection, void **socket,
+                         enum MHD_ConnectionNotificationCode what)
+{
+    (void)cls, (void)connection, (void)socket;
+    serve_count_open(what == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1);
+}

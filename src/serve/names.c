@@ -1,0 +1,148 @@
+#include "serve/names.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "serve/digest.h"
+#include "serve/known.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PIECE = 1 << 18 };
+
+/* A file that was changed less than this before it was hashed may change once more without its times showing
+ * it: the clock of a filesystem ticks every few milliseconds. Its names are told, but not kept. */
+static const int64_t settles_ns = 50 * INT64_C(1000000);
+
+static atomic_int canceled;
+static atomic_uint_least64_t hashed;
+
+int serve_is_lfs(const char *path, uint64_t size)
+{
+    static const char *const endings[] = {".so",   ".safetensors", ".bin",     ".pt",    ".pth", ".onnx",
+                                          ".gguf", ".h5",          ".msgpack", ".npy",   ".npz", ".zip",
+                                          ".gz",   ".tar",         ".parquet", ".model", ".dll", ".dylib"};
+    const char *ending = strrchr(khub__path_name(path), '.');
+    if (size >= 10000000) return 1;
+    for (size_t i = 0; ending && i < sizeof(endings) / sizeof(*endings); i++)
+        if (!strcmp(ending, endings[i])) return 1;
+    return 0;
+}
+
+static int pointer_file(char text[200], const char *sha256, uint64_t size)
+{
+    return snprintf(text, 200, "version https://git-lfs.github.com/spec/v1\noid sha256:%.64s\nsize %llu\n",
+                    sha256, (unsigned long long)size);
+}
+
+int serve_pointer_size(uint64_t size)
+{
+    char text[200];
+    return pointer_file(text, "0000000000000000000000000000000000000000000000000000000000000000", size);
+}
+
+int serve_pointer_oid(char oid[41], const char *sha256, uint64_t size, khub_error *err)
+{
+    char text[200];
+    int length = pointer_file(text, sha256, size);
+    return serve_blob_oid(oid, text, (size_t)length, err);
+}
+
+/* Adds `size` bytes of fd. */
+static int add_file(serve_digest *digest, int fd, const char *path, uint64_t size, khub_error *err)
+{
+    char *piece = khub__malloc(PIECE);
+    int rc = piece ? KHUB_OK : khub__fail_memory(err, "hashing");
+    while (rc == KHUB_OK && size) {
+        ssize_t n = read(fd, piece, size < PIECE ? (size_t)size : PIECE);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            rc = n ? khub__fail_errno(err, path, "read it")
+                   : khub__fail(err, KHUB_E_NOTFOUND, "%s: changes while it is read", path);
+        } else {
+            serve_digest_add(digest, piece, (size_t)n);
+            size -= (uint64_t)n;
+            atomic_fetch_add_explicit(&hashed, (uint64_t)n, memory_order_relaxed);
+            if (atomic_load(&canceled)) rc = khub__fail(err, KHUB_E_CANCELED, "the server stops");
+        }
+    }
+    khub__free(piece);
+    return rc;
+}
+
+static int hash_file(serve_names *out, int fd, const char *path, uint64_t size, int lfs, khub_error *err)
+{
+    char header[32];
+    serve_digest *digest;
+    int rc = serve_digest_new(&digest, lfs, err);
+    if (rc != KHUB_OK) return rc;
+    int length = snprintf(header, sizeof(header), "blob %llu", (unsigned long long)size);
+    if (!lfs) serve_digest_add(digest, header, (size_t)length + 1);
+    rc = add_file(digest, fd, path, size, err);
+    if (rc != KHUB_OK) {
+        serve_digest_free(digest);
+        return rc;
+    }
+    out->sha256[0] = 0;
+    serve_digest_end(digest, lfs ? out->sha256 : out->oid);
+    return lfs ? serve_pointer_oid(out->oid, out->sha256, size, err) : KHUB_OK;
+}
+
+/* 1 when the file at fd is still the one that was found. */
+static int is_same(int fd, const serve_identity *identity)
+{
+    struct stat st;
+    serve_identity now;
+    if (fstat(fd, &st) != 0) return 0;
+    serve_identity_of(&now, &st);
+    return serve_identity_equal(&now, identity);
+}
+
+static int is_settled(const serve_identity *identity, const struct timespec *before)
+{
+    return identity->changed_ns + settles_ns < before->tv_sec * INT64_C(1000000000) + before->tv_nsec;
+}
+
+int serve_names_known(serve_names *out, const serve_identity *identity, int lfs)
+{
+    return serve_known_get(out, identity, lfs);
+}
+
+int serve_names_of(serve_names *out, const char *path, const serve_identity *identity, int lfs,
+                   khub_error *err)
+{
+    if (serve_known_get(out, identity, lfs)) return KHUB_OK;
+    struct timespec before;
+    clock_gettime(CLOCK_REALTIME, &before);
+    serve_identity found;
+    int fd = serve_root_file(&found, path);
+    if (fd < 0) return khub__fail(err, KHUB_E_NOTFOUND, "%s: %s", path, strerror(errno));
+    int rc = serve_identity_equal(&found, identity)
+                 ? hash_file(out, fd, path, identity->size, lfs, err)
+                 : khub__fail(err, KHUB_E_NOTFOUND, "%s: changes while it is looked at", path);
+    if (rc == KHUB_OK && !is_same(fd, identity))
+        rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: changes while it is read", path);
+    close(fd);
+    if (rc == KHUB_OK && is_settled(identity, &before)) serve_known_put(out, identity);
+    return rc;
+}
+
+void serve_names_cancel(void)
+{
+    atomic_store(&canceled, 1);
+}
+
+uint64_t serve_names_hashed(void)
+{
+    return atomic_load_explicit(&hashed, memory_order_relaxed);
+}
+
+void serve_names_free(void)
+{
+    serve_known_free();
+}

@@ -1,0 +1,286 @@
+#include "serve/repository.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "serve/layout.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { REPOSITORIES_MAX = 100000, LISTINGS_MAX = 200000, OLD_LISTINGS_MAX = 32, PATH_SIZE = 512 };
+
+typedef struct repository {
+    serve_kind kind;
+    char id[SERVE_ID_MAX + 1];
+    pthread_mutex_t looking; /* held while its place on disk is read */
+    pthread_mutex_t lock;    /* of what follows */
+    serve_refs *refs;        /* NULL: not looked at, or gone */
+    const serve_layout *layout;
+    char where[PATH_SIZE];
+    serve_listing **listings; /* used last first; of the refs' commits and of a few more */
+    size_t listing_count, listing_capacity;
+    int64_t looked_ns, fresh_ns; /* when, and for how long that is good */
+} repository;
+
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* of what follows; the repositories live to the end */
+static repository **repositories;
+static size_t count, capacity;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static repository *known(serve_kind kind, const char *id)
+{
+    repository *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < count && !found; i++)
+        if (repositories[i]->kind == kind && !strcmp(repositories[i]->id, id)) found = repositories[i];
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* Puts the repository into the table, unless another thread just did. */
+static repository *know(serve_kind kind, const char *id, khub_error *err)
+{
+    repository *made = khub__calloc(1, sizeof(*made)), *found = known(kind, id);
+    if (found || !made) {
+        khub__free(made);
+        if (!found) khub__fail_memory(err, "serving a repository");
+        return found;
+    }
+    made->kind = kind;
+    memcpy(made->id, id, strlen(id) + 1);
+    pthread_mutex_init(&made->looking, NULL);
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_mutex_lock(&lock);
+    int rc =
+        khub__grow((void **)&repositories, &capacity, count + 1, sizeof(*repositories), REPOSITORIES_MAX);
+    if (rc == 0) repositories[count++] = made;
+    pthread_mutex_unlock(&lock);
+    if (rc == 0) return made;
+    khub__free(made);
+    khub__fail_memory(err, "serving a repository");
+    return NULL;
+}
+
+/* ---- where a repository lies ---- */
+
+static const serve_layout *const layouts[] = {&serve_layout_folders};
+
+static const serve_layout *layout_at(const char *where, serve_kind kind)
+{
+    for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
+        if (layouts[i]->is(where, kind)) return layouts[i];
+    return NULL;
+}
+
+static const serve_layout *place(char where[PATH_SIZE], serve_kind kind, const char *id)
+{
+    if (kind == SERVE_KERNEL && !strncmp(id, "models/", 7)) return NULL;
+    snprintf(where, PATH_SIZE, "%s%s", kind == SERVE_MODEL ? "models/" : "", id);
+    return layout_at(where, kind);
+}
+
+int serve_has_owner(const char *owner)
+{
+    char where[PATH_SIZE];
+    if (!strcmp(owner, "models")) return 0;
+    if (serve_root_is_directory(owner)) return 1;
+    snprintf(where, sizeof(where), "models/%s", owner);
+    return serve_root_is_directory(where);
+}
+
+/* ---- looking at it ---- */
+
+/* Moves the listing at `i` to the front. */
+static serve_listing *use(repository *repo, size_t i)
+{
+    serve_listing *listing = repo->listings[i];
+    memmove(&repo->listings[1], &repo->listings[0], i * sizeof(*repo->listings));
+    return repo->listings[0] = listing;
+}
+
+/* Index of a commit's listing, or the number of listings. */
+static size_t index_of(const repository *repo, const char *commit)
+{
+    size_t i = 0;
+    while (i < repo->listing_count && strcmp(repo->listings[i]->commit, commit) != 0)
+        i++;
+    return i;
+}
+
+/* With repo->lock held. The listing is the repository's; NULL: none. */
+static serve_listing *listing_of(repository *repo, const char *commit)
+{
+    size_t i = index_of(repo, commit);
+    return i < repo->listing_count ? use(repo, i) : NULL;
+}
+
+/* Takes over the listing; an older one of the same commit goes. */
+static int keep(void *self, serve_listing *listing, khub_error *err)
+{
+    repository *repo = self;
+    int rc = KHUB_OK;
+    pthread_mutex_lock(&repo->lock);
+    size_t i = index_of(repo, listing->commit);
+    if (i == repo->listing_count) {
+        rc = khub__grow((void **)&repo->listings, &repo->listing_capacity, i + 1, sizeof(*repo->listings),
+                        LISTINGS_MAX);
+        if (rc == 0) repo->listings[repo->listing_count++] = NULL;
+    }
+    if (rc == 0) {
+        serve_listing_free(repo->listings[i]);
+        repo->listings[i] = listing;
+        use(repo, i);
+    }
+    pthread_mutex_unlock(&repo->lock);
+    if (rc == 0) return KHUB_OK;
+    serve_listing_free(listing);
+    return khub__fail_memory(err, "listing a repository");
+}
+
+/* With repo->lock held. Forgets the listings that were used longest ago. */
+static void trim(repository *repo, size_t max)
+{
+    while (repo->listing_count > max)
+        serve_listing_free(repo->listings[--repo->listing_count]);
+}
+
+static int is_fresh(repository *repo)
+{
+    return repo->refs && now_ns() - repo->looked_ns < repo->fresh_ns;
+}
+
+/* With repo->lock held. What a look found becomes what there is; refs NULL: it is gone. */
+static void adopt(repository *repo, serve_refs *refs, int64_t started_ns)
+{
+    serve_refs_free(repo->refs);
+    repo->refs = refs;
+    repo->looked_ns = now_ns();
+    int64_t took = repo->looked_ns - started_ns;
+    repo->fresh_ns = took * 20 > 100000000 ? took * 20 : 100000000;
+    trim(repo, refs ? refs->count + OLD_LISTINGS_MAX : 0);
+}
+
+/* Reads the repository from disk; repo->looking is held. */
+static serve_how look(repository *repo, khub_error *err)
+{
+    serve_look out = {.keep = keep, .self = repo};
+    int64_t started = now_ns();
+    char where[PATH_SIZE];
+    const serve_layout *layout = place(where, repo->kind, repo->id);
+    int rc = layout ? serve_refs_new(&out.refs, err) : KHUB_OK;
+    if (layout && rc == KHUB_OK) rc = layout->look(&out, where, repo->kind, err);
+    if (rc != KHUB_OK) {
+        serve_refs_free(out.refs);
+        return rc == KHUB_E_NOTFOUND || rc == KHUB_E_CANCELED ? SERVE_BUSY : SERVE_BROKEN;
+    }
+    if (layout) serve_refs_sort(out.refs);
+    pthread_mutex_lock(&repo->lock);
+    repo->layout = layout;
+    memcpy(repo->where, where, sizeof(where));
+    adopt(repo, out.refs, started);
+    pthread_mutex_unlock(&repo->lock);
+    return layout ? SERVE_FOUND : SERVE_NO_REPOSITORY;
+}
+
+/* ---- finding what an address means ---- */
+
+/* From what is known, with repo->lock held. */
+static serve_how find_known(serve_found *out, repository *repo, const serve_address *address)
+{
+    const char *commit = repo->refs ? serve_refs_commit(repo->refs, address->revision) : NULL;
+    serve_listing *listing = commit ? listing_of(repo, commit) : NULL;
+    int immutable = listing && !strcmp(commit, address->revision);
+    if (!immutable && !is_fresh(repo)) return SERVE_LATER;
+    if (address->what != SERVE_REFS && !commit) return SERVE_NO_REVISION;
+    if (address->what != SERVE_REFS && !listing) return repo->layout->list ? SERVE_LATER : SERVE_NO_REVISION;
+    out->refs = serve_refs_share(repo->refs);
+    out->listing = address->what == SERVE_REFS ? NULL : serve_listing_share(listing);
+    return SERVE_FOUND;
+}
+
+static serve_how try(serve_found *out, repository *repo, const serve_address *address)
+{
+    pthread_mutex_lock(&repo->lock);
+    serve_how how = find_known(out, repo, address);
+    pthread_mutex_unlock(&repo->lock);
+    return how;
+}
+
+/* Makes the listing of the commit that the address means; repo->looking is held. */
+static serve_how list(repository *repo, const serve_address *address, khub_error *err)
+{
+    char commit[41] = "";
+    pthread_mutex_lock(&repo->lock);
+    const char *meant = repo->refs ? serve_refs_commit(repo->refs, address->revision) : NULL;
+    if (meant) memcpy(commit, meant, sizeof(commit));
+    pthread_mutex_unlock(&repo->lock);
+    serve_listing *listing;
+    if (!meant) return SERVE_NO_REVISION;
+    int rc = repo->layout->list(&listing, repo->where, commit, err);
+    if (rc != KHUB_OK)
+        return rc == KHUB_E_NOTFOUND ? SERVE_NO_REVISION : rc == KHUB_E_CANCELED ? SERVE_BUSY : SERVE_BROKEN;
+    keep(repo, listing, err);
+    return SERVE_FOUND;
+}
+
+static serve_how find_on_disk(serve_found *out, repository *repo, const serve_address *address,
+                              khub_error *err)
+{
+    pthread_mutex_lock(&repo->looking);
+    serve_how how = try(out, repo, address); /* another thread may just have looked */
+    if (how == SERVE_LATER) {
+        pthread_mutex_lock(&repo->lock);
+        int fresh = is_fresh(repo);
+        pthread_mutex_unlock(&repo->lock);
+        how = fresh ? SERVE_FOUND : look(repo, err);
+        if (how == SERVE_FOUND) how = try(out, repo, address);
+        if (how == SERVE_LATER) {
+            how = list(repo, address, err);
+            if (how == SERVE_FOUND) how = try(out, repo, address);
+        }
+    }
+    pthread_mutex_unlock(&repo->looking);
+    return how == SERVE_LATER ? SERVE_BUSY : how;
+}
+
+serve_how serve_find(serve_found *out, const serve_address *address, int may_wait, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    repository *repo = known(address->kind, address->id);
+    serve_how how = repo ? try(out, repo, address) : SERVE_LATER;
+    if (how != SERVE_LATER || !may_wait) return how;
+    char where[PATH_SIZE];
+    if (!repo && !place(where, address->kind, address->id)) return SERVE_NO_REPOSITORY;
+    if (!repo) repo = know(address->kind, address->id, err);
+    return repo ? find_on_disk(out, repo, address, err) : SERVE_BROKEN;
+}
+
+void serve_found_free(serve_found *found)
+{
+    serve_refs_free(found->refs);
+    serve_listing_free(found->listing);
+    memset(found, 0, sizeof(*found));
+}
+
+void serve_repositories_free(void)
+{
+    for (size_t i = 0; i < count; i++) {
+        adopt(repositories[i], NULL, now_ns());
+        khub__free(repositories[i]->listings);
+        pthread_mutex_destroy(&repositories[i]->looking);
+        pthread_mutex_destroy(&repositories[i]->lock);
+        khub__free(repositories[i]);
+    }
+    khub__free(repositories);
+    repositories = NULL;
+    count = capacity = 0;
+}

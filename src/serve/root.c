@@ -1,0 +1,115 @@
+#include "serve/root.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/landlock.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int root = -1;
+static char real_path[PATH_MAX]; /* of DIR, links resolved */
+
+static int path_of(char out[PATH_MAX], int fd)
+{
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, out, PATH_MAX - 1);
+    if (n < 0) return -1;
+    out[n] = 0;
+    return 0;
+}
+
+int serve_root_open(const char *dir, khub_error *err)
+{
+    root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) return khub__fail_errno(err, dir, "open it as a directory");
+    if (path_of(real_path, root) != 0) return khub__fail_errno(err, dir, "find out where it is");
+    return KHUB_OK;
+}
+
+void serve_root_confine(void)
+{
+    struct landlock_ruleset_attr rules = {
+        .handled_access_fs =
+            LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |
+            LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
+            LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR};
+    struct landlock_path_beneath_attr below = {
+        .allowed_access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR, .parent_fd = root};
+    int set = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
+    if (set < 0) return;
+    if (syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &below, 0) == 0 &&
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+        syscall(SYS_landlock_restrict_self, set, 0);
+    close(set);
+}
+
+/* What the path leads to, opened only to be looked at; it is opened for use when it turns out to lie inside.
+ * For absolute links and for systems without openat2. */
+static int open_checked(const char *path, int flags)
+{
+    char found[PATH_MAX], again[64];
+    size_t length = strlen(real_path);
+    int fd = openat(root, path, O_PATH | O_CLOEXEC);
+    if (fd < 0) return -1;
+    int inside = path_of(found, fd) == 0 && !strncmp(found, real_path, length) &&
+                 (found[length] == '/' || !found[length] || length == 1);
+    snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
+    int out = inside ? open(again, flags) : -1;
+    int reason = inside ? errno : EXDEV;
+    close(fd);
+    errno = reason;
+    return out;
+}
+
+int serve_root_at(const char *path, int flags)
+{
+    struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    if (!*path) path = ".";
+    int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+    if (fd >= 0 || (errno != EXDEV && errno != ENOSYS && errno != EPERM && errno != EAGAIN)) return fd;
+    return open_checked(path, (int)how.flags);
+}
+
+int serve_root_is_directory(const char *path)
+{
+    int fd = serve_root_at(path, O_RDONLY | O_DIRECTORY);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+}
+
+int serve_root_file(serve_identity *identity, const char *path)
+{
+    struct stat st;
+    int fd = serve_root_at(path, O_RDONLY);
+    if (fd < 0) return -1;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return -1;
+    }
+    serve_identity_of(identity, &st);
+    return fd;
+}
+
+void serve_identity_of(serve_identity *out, const struct stat *st)
+{
+    out->device = st->st_dev;
+    out->inode = st->st_ino;
+    out->size = (uint64_t)st->st_size;
+    out->modified_ns = st->st_mtim.tv_sec * INT64_C(1000000000) + st->st_mtim.tv_nsec;
+    out->changed_ns = st->st_ctim.tv_sec * INT64_C(1000000000) + st->st_ctim.tv_nsec;
+}
+
+int serve_identity_equal(const serve_identity *a, const serve_identity *b)
+{
+    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+           a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
+}

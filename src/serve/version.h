@@ -1,0 +1,10 @@
+/* The version that the builds in a folder say they are of. */
+#ifndef SERVE_VERSION_H
+#define SERVE_VERSION_H
+
+#include "serve/listing.h"
+
+/* `version` of the metadata.json of the first build that has one. -1: none says it. */
+int64_t serve_version_of(const serve_listing *listing);
+
+#endif
