@@ -1,0 +1,27 @@
+/* Where things lie in a repository's folder, as text: "snapshots/COMMIT/PATH". */
+#ifndef CACHE_LAYOUT_H
+#define CACHE_LAYOUT_H
+
+#include "cache/store.h"
+
+enum { KHUB__LAYOUT_MAX = 1200 }; /* the longest of them: a path in a repository has at most 1,000 bytes */
+
+/* DIR/COMMIT or DIR/COMMIT/PATH (`path` not NULL). KHUB_E_INVAL: not a commit, or not a path to make on disk.
+ */
+int khub__layout_of_commit(char out[KHUB__LAYOUT_MAX], const char *dir, const char *commit, const char *path,
+                           khub_error *err);
+
+/* refs/REV. KHUB_E_INVAL. */
+int khub__layout_ref(char out[KHUB__LAYOUT_MAX], const char *revision, khub_error *err);
+
+/* What a link at snapshots/COMMIT/PATH says: "../../blobs/ETAG", one more "../" for each folder in PATH. */
+void khub__layout_link(char out[KHUB__LAYOUT_MAX], const char *path, const char *etag);
+
+/* "kernels--ORG--NAME". The caller's; NULL: no memory. */
+char *khub__layout_folder(const khub__repo *repo);
+
+/* The other way: the kind of any Hugging Face repository ("kernel", "model", "dataset", "space"; static), and
+ * where in `folder` its name starts. NULL: no such folder. */
+const char *khub__layout_kind(const char **name, const char *folder);
+
+#endif

@@ -1,0 +1,336 @@
+#include "cache/disk.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+int khub__disk_absolute(char **out, const char *path, khub_error *err)
+{
+    *out = NULL;
+    char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (path[0] != '/' && !here) return khub__fail_errno(err, path, "find the current directory");
+    while (path[0] == '.' && (path[1] == '/' || !path[1]))
+        path += 1 + strspn(path + 1, "/");
+    khub__text text = {0};
+    if (here) khub__text_add(&text, here);
+    if (here && path[0]) khub__text_add(&text, "/");
+    khub__text_add(&text, path);
+    free(here);
+    *out = khub__text_take(&text);
+    if (!*out) return khub__fail_memory(err, "looking for the cache");
+    for (size_t n = strlen(*out); n > 1 && (*out)[n - 1] == '/'; n--)
+        (*out)[n - 1] = 0;
+    return KHUB_OK;
+}
+
+int khub__disk_path(char out[KHUB__DISK_PATH_MAX], const khub__store *store, const char *path)
+{
+    int n = snprintf(out, KHUB__DISK_PATH_MAX, "%s/%s", store->folder, path);
+    return n > 0 && n < KHUB__DISK_PATH_MAX ? 0 : -1;
+}
+
+int khub__disk_fail(khub_error *err, const khub__store *store, const char *path, const char *what)
+{
+    int e = errno;
+    if (e == EROFS || e == EACCES || e == EPERM)
+        return khub__fail(
+            err, KHUB_E_IO,
+            "%s/%s: can't %s: %s; KERNELS_CACHE or HF_HUB_CACHE names a cache that can be written",
+            store->folder, path, what, strerror(e));
+    if (e == ELOOP || e == ENOTDIR)
+        return khub__fail(err, KHUB_E_IO,
+                          "%s/%s: can't %s: a link or a file stands where a directory should be",
+                          store->folder, path, what);
+    char full[1200];
+    snprintf(full, sizeof(full), "%s/%s", store->folder, path);
+    errno = e;
+    return khub__fail_errno(err, full, what);
+}
+
+int khub__disk_write(int fd, const void *data, size_t bytes)
+{
+    const char *at = data;
+    while (bytes > 0) {
+        ssize_t n = write(fd, at, bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return -1;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+void khub__disk_temporary(char out[KHUB__TEMPORARY_MAX], const char *before, const char *after)
+{
+    uint32_t random;
+    if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) { /* O_EXCL finds what isn't new */
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        random = (uint32_t)now.tv_nsec ^ (uint32_t)getpid() << 12;
+    }
+    snprintf(out, KHUB__TEMPORARY_MAX, "%s%08x%s", before, (unsigned)random, after);
+}
+
+int64_t khub__disk_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+long khub__disk_own_pid(void)
+{
+    return getpid();
+}
+
+/* mkdir -p, links followed: above a repository's folder the user may link as he likes. */
+static int make_above(const char *path)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
+    if (errno != ENOENT) return -1;
+    char *parent = khub__path_parent(path);
+    if (!parent) {
+        errno = ENOMEM;
+        return -1;
+    }
+    int rc = make_above(parent);
+    khub__free(parent);
+    return rc != 0 ? rc : mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+/* So that backup tools leave the cache out. What it says, up to the words after "#", is the standard's. */
+static void tag(int cache)
+{
+    static const char text[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
+                               "# This directory is a cache: what is in it can be fetched again.\n"
+                               "# See https://bford.info/cachedir/\n";
+    int fd = openat(cache, "CACHEDIR.TAG", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return;
+    (void)!khub__disk_write(fd, text, sizeof(text) - 1);
+    close(fd);
+}
+
+/* Makes FOLDER with snapshots/ in it at once: a folder without is a broken one to the other tools. */
+static int make_folder(int cache, const char *name)
+{
+    char draft[KHUB__TEMPORARY_MAX], inner[KHUB__TEMPORARY_MAX + 16];
+    if (mkdirat(cache, ".locks", 0777) != 0 && errno != EEXIST) return -1;
+    khub__disk_temporary(draft, ".locks/.khub-", ".tmp");
+    snprintf(inner, sizeof(inner), "%s/snapshots", draft);
+    if (mkdirat(cache, draft, 0777) != 0) return -1;
+    if (mkdirat(cache, inner, 0777) == 0 && renameat(cache, draft, cache, name) == 0) return 0;
+    int saved = errno;
+    unlinkat(cache, inner, AT_REMOVEDIR);
+    unlinkat(cache, draft, AT_REMOVEDIR);
+    if (saved == EEXIST || saved == ENOTEMPTY || saved == ENOTDIR) return 0; /* another process was faster */
+    errno = saved;
+    return -1;
+}
+
+static int open_folder(const khub__store *store, int make)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    int fd = open(store->folder, flags);
+    if (fd >= 0 || errno != ENOENT || !make || make_above(store->cache) != 0) return fd;
+    int cache = open(store->cache, flags);
+    if (cache < 0) return -1;
+    tag(cache);
+    int rc = make_folder(cache, khub__path_name(store->folder)), saved = errno;
+    close(cache);
+    errno = saved;
+    return rc == 0 ? open(store->folder, flags) : -1;
+}
+
+/* Goes from `dir` (which is closed) into a directory of it. */
+static int step(int dir, const char *name, int make)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int next = openat(dir, name, flags);
+    if (next < 0 && errno == ENOENT && make && (mkdirat(dir, name, 0777) == 0 || errno == EEXIST))
+        next = openat(dir, name, flags);
+    int saved = errno;
+    close(dir);
+    errno = saved;
+    return next;
+}
+
+int khub__spot_open(khub__spot *out, const khub__store *store, const char *path, int make, khub_error *err)
+{
+    char part[256]; /* as long as a name may be, and its NUL */
+    const char *slash;
+    out->name = path;
+    out->dir = open_folder(store, make);
+    while (out->dir >= 0 && (slash = strchr(out->name, '/')) != NULL) {
+        size_t length = (size_t)(slash - out->name);
+        if (length >= sizeof(part)) {
+            close(out->dir);
+            out->dir = -1;
+            errno = ENAMETOOLONG;
+            break;
+        }
+        memcpy(part, out->name, length);
+        part[length] = 0;
+        out->dir = step(out->dir, part, make);
+        out->name = slash + 1;
+    }
+    if (out->dir >= 0) return KHUB_OK;
+    return make || errno != ENOENT
+               ? khub__disk_fail(err, store, path, make ? "make it" : "open it")
+               : khub__fail(err, KHUB_E_NOTFOUND, "%s/%s: isn't there", store->folder, path);
+}
+
+void khub__spot_close(khub__spot *spot)
+{
+    if (spot->dir >= 0) close(spot->dir);
+    spot->dir = -1;
+}
+
+int khub__disk_make(const khub__store *store, const char *path, khub_error *err)
+{
+    khub__spot spot;
+    int rc = khub__spot_open(&spot, store, path, 1, err);
+    if (rc != KHUB_OK) return rc;
+    if (mkdirat(spot.dir, spot.name, 0777) != 0 && errno != EEXIST)
+        rc = khub__disk_fail(err, store, path, "make it");
+    khub__spot_close(&spot);
+    return rc;
+}
+
+/* No sync: a ref that is empty after a power cut counts as absent, a list that is cut isn't JSON. */
+static int write_temporary(int folder, const char *name, const void *data, size_t bytes)
+{
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return -1;
+    int failed = khub__disk_write(fd, data, bytes), saved = errno;
+    if (close(fd) != 0 && !failed) failed = -1, saved = errno;
+    if (failed) unlinkat(folder, name, 0);
+    errno = saved;
+    return failed;
+}
+
+int khub__disk_put(const khub__store *store, const char *path, const void *data, size_t bytes,
+                   khub_error *err)
+{
+    khub__spot spot;
+    int rc = khub__spot_open(&spot, store, path, 1, err);
+    if (rc != KHUB_OK) return rc;
+    /* in the repository's own folder: the other tools take every file in refs/ for a ref */
+    char name[KHUB__TEMPORARY_MAX];
+    khub__disk_temporary(name, ".khub-", ".tmp");
+    int folder = open_folder(store, 0);
+    if (folder < 0 || write_temporary(folder, name, data, bytes) != 0) {
+        rc = khub__disk_fail(err, store, path, "write it");
+    } else if (renameat(folder, name, spot.dir, spot.name) != 0) {
+        rc = khub__disk_fail(err, store, path, "put it in place");
+        unlinkat(folder, name, 0);
+    }
+    if (folder >= 0) close(folder);
+    khub__spot_close(&spot);
+    return rc;
+}
+
+int khub__disk_inside(const khub__store *store, const char *path)
+{
+    char *root = realpath(store->cache, NULL), *real = realpath(path, NULL);
+    size_t length = root ? strlen(root) : 0;
+    int inside = root && real && strncmp(real, root, length) == 0 &&
+                 (real[length] == '/' || (length == 1 && real[0] == '/'));
+    free(root);
+    free(real);
+    return inside;
+}
+
+/* The file for reading, or -1 with errno (EXDEV: it leads out of the cache). */
+static int open_inside(const khub__spot *spot, const khub__store *store, const char *path)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+    int fd = openat(spot->dir, spot->name, flags | O_NOFOLLOW);
+    if (fd >= 0 || errno != ELOOP) return fd;
+    char full[KHUB__DISK_PATH_MAX];
+    struct stat st;
+    if (khub__disk_path(full, store, path) == 0 && khub__disk_inside(store, full))
+        return openat(spot->dir, spot->name, flags);
+    errno = fstatat(spot->dir, spot->name, &st, 0) != 0 ? ENOENT : EXDEV;
+    return -1;
+}
+
+static int64_t age_of(const struct stat *st)
+{
+    int64_t age = (int64_t)time(NULL) - (int64_t)st->st_mtime;
+    return age < 0 ? INT64_MAX : age;
+}
+
+static int read_small(char **out, size_t *bytes, int fd, const khub__store *store, const char *path,
+                      size_t max, khub_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) return khub__disk_fail(err, store, path, "look at it");
+    if (!S_ISREG(st.st_mode))
+        return khub__fail(err, KHUB_E_FORMAT, "%s/%s: isn't a file", store->folder, path);
+    if ((uint64_t)st.st_size > max)
+        return khub__fail(err, KHUB_E_FORMAT, "%s/%s: is %lld bytes long, at most %zu are read",
+                          store->folder, path, (long long)st.st_size, max);
+    char *data = khub__malloc((size_t)st.st_size + 1);
+    if (!data) return khub__fail_memory(err, "reading the cache");
+    size_t have = 0;
+    ssize_t n = 1;
+    while (have < (size_t)st.st_size && n > 0) {
+        n = read(fd, data + have, (size_t)st.st_size - have);
+        if (n < 0 && errno == EINTR)
+            n = 1;
+        else if (n > 0)
+            have += (size_t)n;
+    }
+    if (n < 0) {
+        khub__free(data);
+        return khub__disk_fail(err, store, path, "read it");
+    }
+    data[have] = 0;
+    *out = data;
+    *bytes = have;
+    return KHUB_OK;
+}
+
+int khub__disk_get(char **out, size_t *bytes, int64_t *age_s, const khub__store *store, const char *path,
+                   size_t max, khub_error *err)
+{
+    *out = NULL;
+    khub__spot spot;
+    int rc = khub__spot_open(&spot, store, path, 0, err);
+    if (rc != KHUB_OK) return rc;
+    int fd = open_inside(&spot, store, path);
+    struct stat st;
+    if (fd < 0 && errno == EXDEV)
+        rc = khub__fail(err, KHUB_E_UNTRUSTED, "%s/%s: leads out of the cache, so it isn't read",
+                        store->folder, path);
+    else if (fd < 0 && errno == ENOENT)
+        rc = khub__fail(err, KHUB_E_NOTFOUND, "%s/%s: isn't there", store->folder, path);
+    else if (fd < 0)
+        rc = khub__disk_fail(err, store, path, "open it");
+    else
+        rc = read_small(out, bytes, fd, store, path, max, err);
+    if (rc == KHUB_OK && age_s) *age_s = fstat(fd, &st) == 0 ? age_of(&st) : INT64_MAX;
+    if (fd >= 0) close(fd);
+    khub__spot_close(&spot);
+    return rc;
+}
+
+int khub__disk_touch(const khub__store *store, const char *path)
+{
+    khub__spot spot;
+    if (khub__spot_open(&spot, store, path, 0, NULL) != KHUB_OK) return -1;
+    int rc = utimensat(spot.dir, spot.name, NULL, AT_SYMLINK_NOFOLLOW), saved = errno;
+    khub__spot_close(&spot);
+    errno = saved;
+    return rc;
+}

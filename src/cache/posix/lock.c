@@ -1,0 +1,156 @@
+#include "cache/lock.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+static char *lock_path(const khub__store *store, const char *etag)
+{
+    khub__text path = {0};
+    khub__text_addf(&path, "%s/.locks/%s/%s.lock", store->cache, khub__path_name(store->folder), etag);
+    return khub__text_take(&path);
+}
+
+/* The cache, .locks and .locks/FOLDER: the caller has made the first, or will fail to. */
+static void make_folders(const char *path)
+{
+    char *folder = khub__path_parent(path), *locks = folder ? khub__path_parent(folder) : NULL;
+    if (locks) mkdir(locks, 0777);
+    if (folder) mkdir(folder, 0777);
+    khub__free(locks);
+    khub__free(folder);
+}
+
+static int open_new(khub__lock *lock)
+{
+    int fd = open(lock->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    struct stat st;
+    if (fd < 0) return -1;
+    /* As the peer does: a second user of the group, whatever the umask, must be able to wait. Not where the
+     * umask hides everything. */
+    if (fstat(fd, &st) == 0 && (st.st_mode & S_IRGRP)) fchmod(fd, 0664);
+    lock->created = 1;
+    return fd;
+}
+
+static int open_file(khub__lock *lock)
+{
+    const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = open(lock->path, O_RDWR | flags);
+    if (fd < 0 && errno == EACCES)
+        fd = open(lock->path, O_RDONLY | flags); /* another user's: enough to lock */
+    if (fd >= 0 || errno != ENOENT) return fd;
+    fd = open_new(lock);
+    if (fd < 0 && errno == ENOENT) {
+        make_folders(lock->path);
+        fd = open_new(lock);
+    }
+    return fd < 0 && errno == EEXIST ? open(lock->path, O_RDWR | flags) : fd;
+}
+
+/* 1 when the open file still has the lock's name: who removes a lock's file does it while holding it. */
+static int is_current(const khub__lock *lock)
+{
+    struct stat ours, named;
+    return fstat(lock->fd, &ours) == 0 && stat(lock->path, &named) == 0 && ours.st_ino == named.st_ino &&
+           ours.st_dev == named.st_dev;
+}
+
+/* Without a lock two processes may bring the same blob; each writes a file of its own, so that is all. */
+static int go_without(khub__lock *lock, const char *why)
+{
+    khub__log(KHUB_LOG_DEBUG, "cache", lock->path, "can't be locked, so it is done without: %s", why);
+    lock->held = 1;
+    return 0;
+}
+
+int khub__lock_try(khub__lock *lock, const khub__store *store, const char *etag, khub_error *err)
+{
+    if (lock->held) return 0;
+    if (!lock->path) lock->path = lock_path(store, etag);
+    if (!lock->path) return khub__fail_memory(err, "locking a blob");
+    for (int attempt = 0; attempt < 10; attempt++) {
+        if (lock->fd < 0) lock->fd = open_file(lock);
+        if (lock->fd < 0) return go_without(lock, strerror(errno));
+        int rc;
+        while ((rc = flock(lock->fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR)
+            ;
+        if (rc != 0 && (errno == EWOULDBLOCK || errno == EACCES)) return 1;
+        if (rc != 0) return go_without(lock, strerror(errno));
+        if (is_current(lock)) return lock->held = 1, 0;
+        close(lock->fd); /* it was removed while we waited */
+        lock->fd = -1;
+        lock->created = 0;
+    }
+    return 1;
+}
+
+void khub__lock_release(khub__lock *lock, int remove)
+{
+    if (lock->fd >= 0 && lock->held && remove && lock->created) unlink(lock->path);
+    if (lock->fd >= 0) close(lock->fd);
+    khub__free(lock->path);
+    *lock = (khub__lock){.fd = -1};
+}
+
+/* The holder's number from the kernel's list of locks: "5: FLOCK  ADVISORY  WRITE 123 fe:00:456 0 EOF". */
+static long pid_of_holder(const struct stat *st)
+{
+    FILE *list = fopen("/proc/locks", "re");
+    char line[256];
+    long same_inode = 0, exact = 0, pid;
+    unsigned major_number, minor_number;
+    unsigned long long inode;
+    while (list && fgets(line, sizeof(line), list)) {
+        if (sscanf(line, "%*d: FLOCK %*s WRITE %ld %x:%x:%llu", &pid, &major_number, &minor_number, &inode) !=
+                4 ||
+            inode != (unsigned long long)st->st_ino || pid <= 0)
+            continue;
+        /* some file systems (overlay, btrfs) show another device here than stat does */
+        same_inode = pid;
+        if (major(st->st_dev) == major_number && minor(st->st_dev) == minor_number) exact = pid;
+    }
+    if (list) fclose(list);
+    return exact ? exact : same_inode;
+}
+
+long khub__lock_holder(char words[80], const khub__lock *lock)
+{
+    struct stat st;
+    char path[64], name[32] = "";
+    long pid = lock->fd >= 0 && fstat(lock->fd, &st) == 0 ? pid_of_holder(&st) : 0;
+    snprintf(words, 80, "another process");
+    if (pid <= 0) return 0;
+    snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+    FILE *comm = fopen(path, "re");
+    if (comm && fgets(name, sizeof(name), comm)) name[strcspn(name, "\n")] = 0;
+    for (char *at = name; *at; at++) /* a process calls itself what it likes */
+        if (*at < ' ' || *at > '~') *at = '?';
+    if (comm) fclose(comm);
+    snprintf(words, 80, name[0] ? "process %ld (%s)" : "process %ld", pid, name);
+    return pid;
+}
+
+void khub__lock_read_note(char note[KHUB__NOTE_MAX], const khub__lock *lock)
+{
+    ssize_t n = lock->fd >= 0 && lock->held ? pread(lock->fd, note, KHUB__NOTE_MAX - 1, 0) : 0;
+    note[n > 0 ? n : 0] = 0;
+}
+
+void khub__lock_write_note(const khub__lock *lock, const char *note)
+{
+    if (lock->fd < 0 || !lock->held) return;
+    size_t n = strlen(note);
+    if (n == 0 || pwrite(lock->fd, note, n, 0) == (ssize_t)n) (void)!ftruncate(lock->fd, (off_t)n);
+}

@@ -1,0 +1,148 @@
+#include "cache/partial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    STALE_S = 600
+}; /* an attempt that makes no progress for so long is over: the client's limits are shorter */
+
+int khub__partial_is_whole(const khub__partial *partial, const khub__store *store, uint64_t *size)
+{
+    const khub__spot *at = &partial->blobs;
+    struct stat st;
+    if (fstatat(at->dir, at->name, &st, 0) != 0 || !S_ISREG(st.st_mode)) return 0;
+    if (*size != UINT64_MAX && (uint64_t)st.st_size != *size) return 0;
+    if (faccessat(at->dir, at->name, R_OK, AT_EACCESS) != 0) return 0; /* private to someone else: replaced */
+    *size = (uint64_t)st.st_size;
+    if (fstatat(at->dir, at->name, &st, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+    if (!S_ISLNK(st.st_mode)) return 1;
+    char blob[KHUB__COMMIT_MAX + 16], full[KHUB__DISK_PATH_MAX];
+    snprintf(blob, sizeof(blob), "blobs/%s", at->name);
+    return khub__disk_path(full, store, blob) == 0 && khub__disk_inside(store, full);
+}
+
+uint64_t khub__partial_free_bytes(const khub__partial *partial)
+{
+    struct statvfs fs;
+    if (fstatvfs(partial->blobs.dir, &fs) != 0 || fs.f_blocks == 0) return UINT64_MAX;
+    return (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+static void host_name(char out[64])
+{
+    if (gethostname(out, 64) != 0) out[0] = 0;
+    out[63] = 0;
+    for (char *at = out; *at; at++)
+        if (*at <= ' ' || *at > '~') *at = '?';
+    if (!out[0]) memcpy(out, "?", 2);
+}
+
+/* "khub-1A2B3C4D PID HOST": who writes which file. */
+static void note_down(const khub__partial *partial, const khub__lock *lock)
+{
+    char note[KHUB__NOTE_MAX], host[64];
+    host_name(host);
+    snprintf(note, sizeof(note), "%.13s %ld %s\n", partial->name + strlen(partial->blobs.name) + 1,
+             (long)getpid(), host);
+    khub__lock_write_note(lock, note);
+}
+
+/* Is the writer of the note gone? We hold the lock, so it should be; where locks don't work it needn't. */
+static int is_gone(long pid, const char *host, time_t written)
+{
+    char here[64];
+    host_name(here);
+    time_t now = time(NULL);
+    if (now < written || now - written > STALE_S) return 1;
+    return strcmp(here, host) == 0 && (pid == getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH));
+}
+
+/* Opens the file that the note names under a new name of ours. */
+static int claim(khub__partial *partial, const char *word, long pid, const char *host)
+{
+    char old[KHUB__TEMPORARY_MAX], begin[KHUB__COMMIT_MAX + 16];
+    struct stat st;
+    const int dir = partial->blobs.dir;
+    snprintf(old, sizeof(old), "%s.%s.incomplete", partial->blobs.name, word);
+    if (fstatat(dir, old, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
+        return -1;
+    if (!is_gone(pid, host, st.st_mtime)) return -1;
+    snprintf(begin, sizeof(begin), "%s.khub-", partial->blobs.name);
+    khub__disk_temporary(partial->name, begin, ".incomplete");
+    if (renameat(dir, old, dir, partial->name) != 0) return -1;
+    partial->file = openat(dir, partial->name, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    if (partial->file < 0) unlinkat(dir, partial->name, 0);
+    return partial->file < 0 ? -1 : 0;
+}
+
+uint64_t khub__partial_adopt(khub__partial *partial, const khub__lock *lock, uint64_t size)
+{
+    char note[KHUB__NOTE_MAX], word[16], host[64];
+    long pid;
+    struct stat st;
+    khub__lock_read_note(note, lock);
+    if (sscanf(note, "%13s %ld %63s", word, &pid, host) != 3 || strncmp(word, "khub-", 5) != 0 ||
+        strspn(word + 5, "0123456789abcdef") != 8 || word[13])
+        return 0;
+    if (claim(partial, word, pid, host) != 0) return 0;
+    if (fstat(partial->file, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= size) {
+        note_down(partial, lock);
+        return (uint64_t)st.st_size;
+    }
+    khub__partial_drop(partial, 0);
+    return 0;
+}
+
+int khub__partial_create(khub__partial *partial, const khub__lock *lock)
+{
+    char begin[KHUB__COMMIT_MAX + 16];
+    snprintf(begin, sizeof(begin), "%s.khub-", partial->blobs.name);
+    for (int attempt = 0; attempt < 100 && partial->file < 0; attempt++) {
+        khub__disk_temporary(partial->name, begin, ".incomplete");
+        partial->file =
+            openat(partial->blobs.dir, partial->name, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (partial->file < 0 && errno != EEXIST) return -1;
+    }
+    if (partial->file < 0) return -1;
+    note_down(partial, lock);
+    return KHUB_OK;
+}
+
+/* No sync: a blob that a power cut shortens or empties is found by its size, which is compared with the list
+ * of files before each use, and by its hash; syncing each of 2,000 small files would take longer than
+ * fetching them. */
+int khub__partial_commit(khub__partial *partial)
+{
+    int failed = close(partial->file); /* some file systems tell only here that the disk is full */
+    partial->file = -1;
+    if (!failed)
+        failed = renameat(partial->blobs.dir, partial->name, partial->blobs.dir, partial->blobs.name);
+    if (!failed) return KHUB_OK;
+    int saved = errno;
+    unlinkat(partial->blobs.dir, partial->name, 0);
+    errno = saved;
+    return -1;
+}
+
+void khub__partial_drop(khub__partial *partial, int keep)
+{
+    if (partial->file < 0) return;
+    close(partial->file);
+    partial->file = -1;
+    if (!keep) unlinkat(partial->blobs.dir, partial->name, 0);
+}
+
+int64_t khub__partial_read(const khub__partial *partial, void *data, size_t max, uint64_t at)
+{
+    ssize_t n;
+    while ((n = pread(partial->file, data, max, (off_t)at)) < 0 && errno == EINTR)
+        ;
+    return n;
+}
