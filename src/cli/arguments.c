@@ -108,6 +108,17 @@ static int parse_output(cli_argument *a, const char *what)
     return cli_usage("call", "%s: %s (text with \"=\" in it is written str:%s)", a->text, why, a->text);
 }
 
+static int parse_array(cli_argument *a)
+{
+    khub_error err = {0};
+    int rc = cli_literal(&a->array, a->text, &err);
+    a->value = khub_arg_tensor(&a->array.tensor);
+    if (rc == KHUB_OK) return EXIT_DONE;
+    return cli_usage(
+        "call", "%s: %s (text that starts with \"[\" is written str:%s)", a->text,
+        rc == KHUB_E_FORMAT ? "isn't an array of numbers, as in \"[[1, 2], [3, 4]]\"" : err.message, a->text);
+}
+
 int cli_argument_parse(cli_argument *argument, const char *text)
 {
     argument->text = text;
@@ -124,6 +135,7 @@ int cli_argument_parse(cli_argument *argument, const char *text)
         argument->file = text;
         return EXIT_DONE;
     }
+    if (text[0] == '[') return parse_array(argument);
     int number = parse_number(argument);
     if (number < 0) return EXIT_USAGE;
     if (!number && !parse_word(argument)) argument->value = khub_arg_string(text);

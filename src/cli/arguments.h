@@ -20,6 +20,10 @@ typedef struct cli_argument {
  */
 int cli_argument_parse(cli_argument *argument, const char *text);
 
+/* The float32 array that `text`, JSON, writes out. *out is zeroed before and freed by the caller whatever
+ * happens. KHUB_E_FORMAT without words: it is none. */
+int cli_literal(khub_array *out, const char *text, khub_error *err);
+
 /* Reads the file, or takes the memory, that the word asks for. */
 int cli_argument_fill(cli_argument *argument, khub_error *err);
 

@@ -213,12 +213,13 @@ const cli_command cli_call = {
     .name = "call",
     .summary = "calls one function of a kernel",
     .help = "khub call REPO:FUNCTION ARG...: calls one function of a kernel\n\n"
-            "    khub call khub/activation:gelu out=float32[2,3] x.npy\n\n"
+            "    khub call khub/activation:gelu out=float32[3] '[-1, 0, 1]'\n\n"
             "The arguments, in the function's order (khub functions REPO shows it):\n"
             "    3  -1                  an integer\n"
             "    2.5  1e-3  inf  nan    a float\n"
             "    true  false  none\n"
-            "    x.npy                  the array in that file\n"
+            "    '[[1, 2], [3, 4]]'     a float32 array of these numbers\n"
+            "    x.npy                  the array in that file, as numpy.save writes it\n"
             "    out=float32[64,384]    an output: a tensor of zeros, written to out.npy after the call\n"
             "    x=start.npy            the same, but it starts as the array in that file\n"
             "    str:TEXT               text, as is anything that is none of the above\n\n"
