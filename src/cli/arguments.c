@@ -125,7 +125,7 @@ int cli_argument_parse(cli_argument *argument, const char *text)
     size_t n = identifier_length(text);
     if (n > 0 && text[n] == '=') {
         argument->name = strndup(text, n);
-        return argument->name ? parse_output(argument, text + n + 1) : cli_usage("call", "out of memory");
+        return argument->name ? parse_output(argument, text + n + 1) : cli_fail_memory();
     }
     if (!strncmp(text, "str:", 4)) {
         argument->value = khub_arg_string(text + 4);

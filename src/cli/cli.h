@@ -42,11 +42,15 @@ typedef struct cli_option {
  */
 int cli_options(int argc, char **argv, const cli_option *options, size_t count);
 
+/* -q and -v, which may stand before the command too. 1: `argument` is one of them, and is taken. */
+int cli_common_option(const char *argument);
+
 /* Says what is wrong with the command line and where help is; returns EXIT_USAGE. */
 int cli_usage(const char *command, const char *format, ...) KHUB_PRINTF(2, 3);
 
 /* Says the error on stderr and returns the exit status that belongs to its code. */
 int cli_fail(const khub_error *err);
+int cli_fail_memory(void);
 
 /* A line on stderr, unless -q. */
 void cli_note(const char *format, ...) KHUB_PRINTF(1, 2);

@@ -53,7 +53,7 @@ static int parse(call *c, int argc, char **argv)
     int status = parse_target(c, argv[1]);
     if (status != EXIT_DONE) return status;
     c->arguments = calloc((size_t)argc, sizeof(*c->arguments)); /* one more than there are: never of size 0 */
-    if (!c->arguments) return cli_usage("call", "out of memory");
+    if (!c->arguments) return cli_fail_memory();
     for (; c->count < argc - 1 && status == EXIT_DONE; c->count++)
         status = cli_argument_parse(&c->arguments[c->count], argv[2 + c->count]);
     return status == EXIT_DONE ? parse_names(c) : status;

@@ -22,10 +22,12 @@ static const char help[] =
     "                     without it the standard functions serve. Paths in FILE start from its folder\n"
     "  --no-kernels       the standard functions serve: the default, said aloud\n"
     "  --require          with --kernels: that a kernel which is named doesn't serve is an error\n"
-    "  --report           which kernel serves each slot, or why the standard function stayed: on stderr, or "
-    "on stdout when\n"
-    "                     no embeddings go there (-o, or no text at all)\n"
-    "  --json             the report as one line of JSON\n"
+    "  --report           which kernel serves each slot, or why the standard function stayed: a table, on "
+    "stderr, or on\n"
+    "                     stdout when no embeddings go there (-o, or no text at all)\n"
+    "  --json             what is on stdout is JSON, a line for each result: the report first, always there; "
+    "the embeddings\n"
+    "                     are JSON without it, too\n"
     "  --threads N        as many threads; left out: as many as the system allows\n";
 
 enum { TEXTS_AT_ONCE = 1024 };
@@ -81,15 +83,23 @@ static int has_misses(const khub_report *report)
     return 0;
 }
 
+/* Results go to stdout. A table is none when embeddings go there; as JSON it is the first line of them. */
+static void print_report(const struct job *job, const khub_report *report)
+{
+    const char *reason = job->kernels ? NULL : "kernels weren't asked for (--kernels)";
+    if (job->json)
+        cli_report_json(stdout, report, reason);
+    else
+        cli_report_table(job->out || !has_texts(job) ? stdout : stderr, report, reason);
+}
+
 static int use_kernels(struct job *job, khub_error *err)
 {
     if (!job->kernels && !job->report) return KHUB_OK;
     khub_report *report = NULL;
     int rc = fill_slots(job, &report, err);
     if (rc == KHUB_OK && job->report)
-        (job->json ? cli_report_json
-                   : cli_report_table)(job->out || !has_texts(job) ? stdout : stderr, report,
-                                       job->kernels ? NULL : "kernels weren't asked for (--kernels)");
+        print_report(job, report);
     else if (rc == KHUB_OK && has_misses(report))
         cli_note("kernels serve %zu of %zu slots; --report says why the others keep their standard function",
                  khub_report_filled(report), khub_report_count(report));

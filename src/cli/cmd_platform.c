@@ -217,10 +217,7 @@ static void print_builds(const khub_platform *p)
 static int print_json(const khub_platform *p)
 {
     char *json = khub_platform_json(p);
-    if (!json) {
-        khub_error err = {.code = KHUB_E_NOMEM};
-        return cli_fail(&err);
-    }
+    if (!json) return cli_fail_memory();
     fputs(json, stdout);
     khub_free(json);
     return EXIT_DONE;

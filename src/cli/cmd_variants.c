@@ -90,7 +90,7 @@ static int run(int argc, char **argv)
     khub_choice *choice = NULL;
     int status;
     if (cli_platform(&platform, file, backend, &err) != KHUB_OK) {
-        status = err.code == KHUB_E_INVAL ? cli_usage("variants", "%s", err.message) : cli_fail(&err);
+        status = cli_fail(&err);
     } else if (khub_choose_in(&choice, argv[1], platform, &err) != KHUB_OK) {
         status = cli_fail(&err);
     } else {

@@ -199,6 +199,20 @@ def test_table_goes_where_no_embeddings_go(tmp_path, model):
     assert b"kernels serve 0 of 21 slots" in written.stdout
 
 
+def test_json_is_on_stdout_whatever_else_is_said(tmp_path, model):
+    """A text that is cut is a notice, and stands on the other stream."""
+    texts = ("word " * 1000, "hello")
+    plain = khub("--model", model, *texts)
+    assert khub("--model", model, "--json", *texts).stdout == plain.stdout
+    done = khub("--model", model, "--kernels", "--report", "--json", *texts)
+    assert done.returncode == 0 and b"were cut" in done.stderr and b"{" not in done.stderr
+    first, *vectors = [json.loads(line) for line in done.stdout.splitlines()]
+    assert first["count"] == 21 and [len(v) for v in vectors] == [CONFIG["hidden_size"]] * 2
+    written = khub("--model", model, "--report", "--json", "-o", tmp_path / "out.npy", "hello")
+    assert json.loads(written.stdout)["count"] == 21
+    assert khub("--model", model, "--json", "-o", tmp_path / "out.npy", "hello").stdout == b""
+
+
 def test_mapping_from_a_file(tmp_path, model):
     (tmp_path / "mapping.json").write_text('{"LayerNorm": "khub/norm", "Linear": "", "GeLU": "khub/no-such-kernel"}')
     args = ("--model", model, f"--kernels={tmp_path / 'mapping.json'}")
