@@ -149,9 +149,12 @@ int cli_argument_fill(cli_argument *argument, khub_error *err)
         rc = khub_npy_read(&argument->array, argument->file, err);
     else if (argument->name)
         rc = khub_array_new(&argument->array, argument->dtype, argument->ndim, argument->shape, err);
-    if (rc == KHUB_OK && (argument->file || argument->name))
-        argument->value = khub_arg_tensor(&argument->array.tensor);
-    return rc;
+    if (rc != KHUB_OK || (!argument->file && !argument->name)) return rc;
+    argument->given = argument->array.tensor;
+    memcpy(argument->given_shape, argument->array.shape, sizeof(argument->given_shape));
+    argument->given.shape = argument->given_shape;
+    argument->value = khub_arg_tensor(&argument->given);
+    return KHUB_OK;
 }
 
 void cli_argument_free(cli_argument *argument)

@@ -13,6 +13,8 @@ typedef struct cli_argument {
     int32_t ndim;
     int64_t shape[KHUB_MAX_NDIM];
     khub_array array;
+    khub_tensor given; /* what the function gets: a copy, so that nothing it does to it changes `array` */
+    int64_t given_shape[KHUB_MAX_NDIM];
     char *saved; /* the file that an output was written to, by whoever wrote it (malloc); NULL: none yet */
 } cli_argument;
 

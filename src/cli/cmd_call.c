@@ -114,22 +114,43 @@ static char *file_for(const call *c, const char *name)
     return path;
 }
 
-/* Writes `tensor` to *path, which is the caller's to free. */
-static int save(const call *c, const char *name, const khub_tensor *tensor, char **path, khub_error *err)
+/* What is to be written; room for every argument and the result. */
+typedef struct files {
+    const char **paths;
+    const khub_tensor **tensors;
+    size_t count;
+} files;
+
+/* *path becomes the caller's to free. */
+static int add_file(files *f, const call *c, const char *name, const khub_tensor *tensor, char **path)
 {
     *path = file_for(c, name);
-    return *path ? khub_npy_write(*path, tensor, err) : KHUB_E_NOMEM;
+    f->paths[f->count] = *path;
+    f->tensors[f->count++] = tensor;
+    return *path ? KHUB_OK : KHUB_E_NOMEM;
 }
 
-static int save_all(call *c, khub_error *err)
+static int add_files(files *f, call *c)
 {
     int rc = KHUB_OK;
     for (int i = 0; i < c->count && rc == KHUB_OK; i++) {
         cli_argument *a = &c->arguments[i];
-        if (a->name) rc = save(c, a->name, &a->array.tensor, &a->saved, err);
+        if (a->name) rc = add_file(f, c, a->name, &a->array.tensor, &a->saved);
     }
     const khub_tensor *returned = khub_value_tensor(&c->result);
-    if (rc == KHUB_OK && returned && c->directory) rc = save(c, "result", returned, &c->result_file, err);
+    if (rc == KHUB_OK && returned && c->directory) rc = add_file(f, c, "result", returned, &c->result_file);
+    return rc;
+}
+
+/* All of them or none. */
+static int save_all(call *c, khub_error *err)
+{
+    size_t most = (size_t)c->count + 1;
+    files f = {calloc(most, sizeof(*f.paths)), calloc(most, sizeof(*f.tensors)), 0};
+    int rc = f.paths && f.tensors ? add_files(&f, c) : KHUB_E_NOMEM;
+    if (rc == KHUB_OK) rc = khub_npy_write_all(f.paths, f.tensors, f.count, err);
+    free(f.paths);
+    free(f.tensors);
     return rc;
 }
 

@@ -85,7 +85,8 @@ static int take_if_there(khub_library_info *out, const char *dir, const char *fi
                          khub__pool *pool)
 {
     const char *path = khub__pool_textf(pool, "%s/%s", dir, file);
-    return path && khub__file_kind(path) != KHUB__FILE_NONE && take_file(out, path, how, pool);
+    enum khub__file_kind kind = path ? khub__file_kind(path) : KHUB__FILE_NONE;
+    return kind != KHUB__FILE_NONE && kind != KHUB__FILE_BROKEN && take_file(out, path, how, pool);
 }
 
 static int take_from_loader(khub_library_info *out, const khub__places *places, const char *name,

@@ -276,3 +276,43 @@ def test_a_built_in_kernel(tmp_path, x):
     succeeds(call("khub/activation:relu", "out=float32[2,3]", "x.npy", cwd=tmp_path))
     assert np.array_equal(np.load(tmp_path / "out.npy"), np.maximum(x - 0.5, 0))
     fails(call("khub/activation:relu", "out=float32[2,2]", "x.npy", cwd=tmp_path), 1, "shape")
+
+
+@pytest.mark.parametrize("blocked", ["a", "b"])
+def test_all_outputs_or_none(tmp_path, blocked):
+    """One of two can't be put in place."""
+    (tmp_path / f"{blocked}.npy").mkdir()
+    done = good("nothing", "a=float32[2]", "b=float32[2]", cwd=tmp_path)
+    fails(done, 1, f"{blocked}.npy: can't create it: Is a directory")
+    assert files(tmp_path) == [f"{blocked}.npy"]
+
+
+def test_all_outputs_or_none_on_a_full_disk(tmp_path):
+    """The first would fit."""
+    done = good("nothing", "a=float32[2]", "b=float32[5000]", cwd=tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+    fails(done, 1, "b.npy: can't write it")
+    assert files(tmp_path) == []
+
+
+def test_a_function_that_changes_its_arguments(tmp_path):
+    """A tensor is a struct that the function gets a pointer to; what it does to it must not change what is written."""
+    source = tmp_path / "change.c"
+    source.write_text("""
+#include <stdint.h>
+struct tensor { void *data; int32_t device[2]; int32_t ndim; uint8_t code, bits; uint16_t lanes; int64_t *shape, *strides; uint64_t offset; };
+struct value { int32_t type, zero; struct tensor *t; };
+int __tvm_ffi_change(void *self, const struct value *args, int32_t n, struct value *result)
+{
+    struct tensor *t = args[0].t;
+    (void)self, (void)n, (void)result;
+    *(float *)t->data = 7;
+    t->shape[0] = (int64_t)1 << 40;
+    t->ndim = 100, t->bits = 64, t->data = (char *)1;
+    return 0;
+}
+""")
+    shutil.copytree(GOOD.with_name("empty"), tmp_path / "repo")
+    library = next((tmp_path / "repo").glob("build/*/*.so"))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    assert succeeds(call("./repo:change", "out=float32[2]", cwd=tmp_path)) == "out.npy: float32[2]: 7 0\n"
+    assert np.array_equal(np.load(tmp_path / "out.npy"), np.float32([7, 0]))

@@ -458,3 +458,13 @@ def test_reader_that_goes_away(tmp_path, model):
     process.stdout.close()
     assert b"can't write the result" in process.stderr.read()
     assert process.wait(60) == 1
+
+
+@pytest.mark.parametrize("target", ["../../blobs/4d7a", "loop"])
+@pytest.mark.parametrize("name", ["modules.json", "sentence_bert_config.json", "tokenizer_config.json", "tokenizer.json"])
+def test_a_link_that_leads_nowhere_is_no_absent_file(tmp_path, name, target):
+    """As in a cache that lost a file: without modules.json the vectors would be others."""
+    model = write_model(tmp_path / "m")
+    (model / name).unlink(missing_ok=True)
+    (model / name).symlink_to(name if target == "loop" else target)
+    refused(khub("--model", model, "hello"), 1, f"{model}/{name}: can't open it: ")
