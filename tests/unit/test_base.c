@@ -247,6 +247,17 @@ START_TEST(json_of_strangers)
     memset(deep, '[', 5000000);
     ck_khub_fails(khub__json_parse(&root, deep, 5000000, "f.json", &err), &err, KHUB_E_FORMAT,
                   "nested deeper");
+    size_t length; /* {"a":[[],[],... of a million, which jansson would take 130 MB for */
+    memcpy(deep, "{\"a\":[", 6);
+    for (length = 6; length < 6 + 3 * (1 << 20); length += 3)
+        memcpy(deep + length, "[],", 3);
+    memcpy(deep + length - 1, "]}", 2);
+    ck_khub_fails(khub__json_parse(&root, deep, length + 1, "f.json", &err), &err, KHUB_E_FORMAT,
+                  "f.json: holds more than a million values");
+    memset(deep + 2, ',', 4999990); /* in a string they are no values */
+    memcpy(deep + 4999992, "\":1}", 5);
+    ck_khub_ok(khub__json_parse(&root, deep, 4999996, "f.json", &err), &err);
+    json_decref(root);
     free(deep);
     ck_khub_ok(khub__json_parse(&root, "{\"a\":\"1\",\"b\":null}", 18, "f.json", &err), &err);
     khub__json_source source = {"f.json", &err};
