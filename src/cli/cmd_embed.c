@@ -164,6 +164,7 @@ static int embed(struct job *job, const char *const *texts, const size_t *length
 struct batch {
     char *text[TEXTS_AT_ONCE];
     size_t length[TEXTS_AT_ONCE], count;
+    size_t bytes; /* of all */
 };
 
 static int keep_line(struct batch *batch, const char *text, size_t length, khub_error *err)
@@ -173,6 +174,7 @@ static int keep_line(struct batch *batch, const char *text, size_t length, khub_
     memcpy(room, text, length);
     batch->text[batch->count] = room;
     batch->length[batch->count++] = length;
+    batch->bytes += length;
     return KHUB_OK;
 }
 
@@ -182,8 +184,9 @@ static int embed_lines(struct job *job, struct batch *batch, cli_lines *lines, k
     size_t length;
     for (;;) {
         int more = 1;
-        batch->count = 0;
-        while (batch->count < TEXTS_AT_ONCE && (more = cli_lines_next(lines, &text, &length, err)) == 1)
+        batch->count = batch->bytes = 0;
+        while (batch->count < TEXTS_AT_ONCE && batch->bytes < CLI_LINES_LONGEST &&
+               (more = cli_lines_next(lines, &text, &length, err)) == 1)
             if (keep_line(batch, text, length, err) != KHUB_OK) return err->code;
         if (more < 0) return err->code;
         if (batch->count == 0) return KHUB_OK;

@@ -69,6 +69,28 @@ def test_a_limit_on_the_size_of_files(tmp_path, command):
     assert os.listdir(folder) == []
 
 
+@pytest.mark.parametrize("command", ["embed", "tokenize"])
+def test_an_endless_line(tmp_path, command):
+    """Memory doesn't grow with it for ever."""
+    model = tiny_model.write_model(tmp_path / "m")
+    run = khub(command, "--model", model, "--file", "/dev/zero")
+    assert (run.returncode, run.stdout, run.stderr) == (1, "", "khub: /dev/zero: line 1 is longer than 64 MiB\n")
+
+
+@pytest.mark.parametrize("command", [["embed", "--kernels"], ["tokenize"]])  # kernels: company doesn't show
+def test_lines(tmp_path, command):
+    """NULs, CRLF, an empty line, no end of the last line, a carriage return that ends no line."""
+    model = tiny_model.write_model(tmp_path / "m")
+    lines = [b"hello", b"", b"hello\0world", b"a cat" * 1000, b"hello\r"]
+    (tmp_path / "lines").write_bytes(b"hello\r\n\n" + b"\n".join(lines[2:]))
+    for i, line in enumerate(lines):
+        (tmp_path / f"{i}").write_bytes(line + b"\n" * (i < 4))
+    whole = khub(*command, "--model", model, "--file", tmp_path / "lines")
+    apart = [khub(*command, "--model", model, "--file", tmp_path / f"{i}").stdout for i in range(5)]
+    assert whole.returncode == 0 and whole.stdout.count("\n") == 5
+    assert whole.stdout == "".join(apart)
+
+
 def test_closed_streams(tmp_path):
     """No file that is opened takes the place of a closed stream, where what is printed would go into it; using one still fails."""
     probe = tmp_path / "probe.c"
