@@ -48,6 +48,9 @@ enum khub__file_kind {
  * whose link is broken was meant to be there. */
 enum khub__file_kind khub__file_kind(const char *path);
 
+/* 1 when this process may read `path` and write to it. */
+int khub__file_may_use(const char *path);
+
 /* The names in a directory, "." and ".." left out, sorted by bytes. *names is one allocation: an array of
  * pointers with the text behind it; freed with khub_free. */
 int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *err);

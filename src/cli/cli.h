@@ -78,6 +78,13 @@ void cli_observe(void (*observer)(const khub_log_record *record));
 /* Makes sure that what was printed arrived: `status`, or EXIT_FAILED after saying why it didn't. */
 int cli_finish(int status);
 
+/* 1 when what is written to `file` is shown to a person. */
+int cli_is_terminal(FILE *file);
+
+/* NULL when `path` is a directory (links are followed), else what is wrong with it; static, until the next
+ * call. */
+const char *cli_not_a_directory(const char *path);
+
 /* Runs a contained command in a child and waits for it (contain.c). */
 int cli_contain(const cli_command *command, int argc, char **argv);
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* One call, from its words to its files. */
 typedef struct call {
@@ -62,11 +61,9 @@ static int parse(call *c, int argc, char **argv)
 /* Said before the work rather than after it. */
 static int check_directory(const call *c)
 {
-    struct stat st;
-    if (!c->directory) return EXIT_DONE;
-    int missing = stat(c->directory, &st) != 0;
-    if (!missing && S_ISDIR(st.st_mode)) return EXIT_DONE;
-    cli_print(stderr, "khub: -o %s: %s\n", c->directory, missing ? strerror(errno) : "is no directory");
+    const char *wrong = c->directory ? cli_not_a_directory(c->directory) : NULL;
+    if (!wrong) return EXIT_DONE;
+    cli_print(stderr, "khub: -o %s: %s\n", c->directory, wrong);
     return EXIT_FAILED;
 }
 

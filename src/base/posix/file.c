@@ -136,6 +136,11 @@ enum khub__file_kind khub__file_kind(const char *path)
                                  : KHUB__FILE_OTHER;
 }
 
+int khub__file_may_use(const char *path)
+{
+    return access(path, R_OK | W_OK) == 0;
+}
+
 static int by_bytes(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
