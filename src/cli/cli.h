@@ -78,6 +78,9 @@ void cli_observe(void (*observer)(const khub_log_record *record));
 /* Makes sure that what was printed arrived: `status`, or EXIT_FAILED after saying why it didn't. */
 int cli_finish(int status);
 
+/* Before all else in main: standard streams and signals as the command needs them. */
+void cli_prepare(void);
+
 /* 1 when what is written to `file` is shown to a person. */
 int cli_is_terminal(FILE *file);
 

@@ -1,7 +1,6 @@
 /* khub call: calls one function of a kernel with arguments from the command line and from files. */
 #include "arguments.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* One call, from its words to its files. */
