@@ -6,7 +6,10 @@ install(TARGETS khub khub-model EXPORT khub LIBRARY DESTINATION ${CMAKE_INSTALL_
 install(TARGETS khub-cli DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS khub-probe khub-serve DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/khub)
 install(DIRECTORY include/khub DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# Messages name docs/…: that is here, with everything the pages link to.
+install(FILES LICENSE README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN CMakeLists.txt EXCLUDE
+        PATTERN demo.sh EXCLUDE PATTERN __pycache__ EXCLUDE)
 
 # The tvm-ffi runtime beside libkhub; its file name carries the version, so that nothing has to be opened to know it.
 if(KHUB_TVM_FFI)
@@ -28,11 +31,12 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/khub-config.cmake ${CMAKE_CURRENT_BINA
 
 # Every build ends with the stage. It is made anew when something that is installed has changed.
 get_property(packed GLOBAL PROPERTY khub_packed)
-file(GLOB installed CONFIGURE_DEPENDS include/khub/*.h)
+file(GLOB_RECURSE installed CONFIGURE_DEPENDS include/khub/*.h docs/*.md examples/*)
 set(staged ${KHUB_STAGE}/bin/khub)
 add_custom_command(OUTPUT ${staged}
     COMMAND ${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${KHUB_STAGE} -P ${CMAKE_BINARY_DIR}/cmake_install.cmake
     COMMAND ${CMAKE_COMMAND} -E touch ${staged}
-    DEPENDS khub khub-model khub-cli khub-probe khub-serve ${packed} ${installed} LICENSE README.md ${CMAKE_BINARY_DIR}/cmake_install.cmake
+    DEPENDS khub khub-model khub-cli khub-probe khub-serve ${packed} ${installed} LICENSE README.md CONTRIBUTING.md
+            ${CMAKE_BINARY_DIR}/cmake_install.cmake
     COMMENT "Staging into ${KHUB_STAGE}" VERBATIM)
 add_custom_target(stage ALL DEPENDS ${staged})

@@ -19,6 +19,7 @@ static void encode(const khub_tokenizer *tokenizer, const char *text, size_t len
     int rc = khub_tokenizer_encode(&tokens, tokenizer, text, length, max_tokens, &err);
     check(rc == KHUB_OK || (rc == KHUB_E_INVAL && max_tokens));
     check(rc == KHUB_OK || !tokens.ids);
+    check(!tokens.count || tokens.ids);
     check(!max_tokens || tokens.count <= max_tokens);
     for (size_t i = 0; i < tokens.count; i++)
         check(khub_tokenizer_token(tokenizer, tokens.ids[i]) != NULL);

@@ -34,6 +34,10 @@ KHUB_API int khub_npy_read(khub_array *out, const char *path, khub_error *err);
  * renamed). KHUB_E_IO, KHUB_E_NOSPACE, KHUB_E_UNSUPPORTED (a dtype NumPy has no word for), KHUB_E_NOMEM. */
 KHUB_API int khub_npy_write(const char *path, const khub_tensor *tensor, khub_error *err);
 
+/* Writes tensors[i] to paths[i], all of them or none: a file is put in place once every one is written. */
+KHUB_API int khub_npy_write_all(const char *const *paths, const khub_tensor *const *tensors, size_t count,
+                                khub_error *err);
+
 #ifdef __cplusplus
 }
 #endif

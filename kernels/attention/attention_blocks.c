@@ -45,11 +45,12 @@ static int64_t panels_in(const scratch *s)
     return (s->count + LANES - 1) / LANES;
 }
 
-/* How many keys each query sees; lanes without a query are the last query again. Returns the most. */
+/* How many keys each query sees; lanes without one, in panels without one too, are the last query again.
+ * Returns the most. */
 static int64_t look(scratch *s, const attention_call *c)
 {
     int64_t most = 0;
-    for (int64_t i = 0; i < panels_in(s) * LANES; i++) {
+    for (int64_t i = 0; i < PANELS * LANES; i++) {
         int64_t query = (s->first + least(i, s->count - 1)) % c->queries;
         int64_t sees = c->causal ? least(c->keys, c->first + query) : c->keys;
         if (sees < 0) sees = 0;
@@ -175,9 +176,10 @@ VEC_LONG void add_values(scratch *s, int64_t p, int64_t d, int64_t n, int64_t al
 VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int64_t e, int64_t n,
                     int type)
 {
+    const int64_t panels = panels_in(s);
     int64_t all_see[PANELS], some_see[PANELS];
     scores(s, c, j0, keys, j0 == 0 && e == 0, type);
-    for (int64_t p = 0; p < panels_in(s); p++) {
+    for (int64_t p = 0; p < panels; p++) {
         look_at_block(s, p, j0, &all_see[p], &some_see[p]);
         if (all_see[p] >= keys)
             weigh(s, p, c->scale, keys, 1);
@@ -187,7 +189,7 @@ VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t key
     for (int64_t d = 0; d < n; d += DIMS) {
         int64_t some = least(DIMS, n - d);
         copy_rows(s->kv, c->v + j0 * c->v_step + (e + d) * ELEMENT_BYTES(type), c->v_step, keys, some, type);
-        for (int64_t p = 0; p < panels_in(s); p++)
+        for (int64_t p = 0; p < panels; p++)
             add_values(s, p, d, some, least(all_see[p], keys), some_see[p]);
     }
 }

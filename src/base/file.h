@@ -36,10 +36,20 @@ int khub__stream_open(khub__stream *out, const char *path, khub_error *err);
 int khub__stream_read(khub__stream *stream, void *data, size_t bytes, khub_error *err);
 void khub__stream_close(khub__stream *stream);
 
-enum khub__file_kind { KHUB__FILE_NONE, KHUB__FILE_REGULAR, KHUB__FILE_DIRECTORY, KHUB__FILE_OTHER };
+enum khub__file_kind {
+    KHUB__FILE_NONE,
+    KHUB__FILE_REGULAR,
+    KHUB__FILE_DIRECTORY,
+    KHUB__FILE_OTHER, /* a device, a pipe, a socket */
+    KHUB__FILE_BROKEN /* a link that leads nowhere, or what can't be looked at; opening it says which */
+};
 
-/* What is at `path`, links followed. */
+/* What is at `path`, links followed. A file that may be absent is absent only when it is KHUB__FILE_NONE: one
+ * whose link is broken was meant to be there. */
 enum khub__file_kind khub__file_kind(const char *path);
+
+/* 1 when this process may read `path` and write to it. */
+int khub__file_may_use(const char *path);
 
 /* The names in a directory, "." and ".." left out, sorted by bytes. *names is one allocation: an array of
  * pointers with the text behind it; freed with khub_free. */
@@ -49,12 +59,15 @@ int khub__dir_list(char ***names, size_t *count, const char *path, khub_error *e
  * itself doesn't tell. */
 int khub__dir_list_dirs(char ***names, size_t *count, const char *path, khub_error *err);
 
-/* Opens a temporary file beside `path`, to be written and then put in place or thrown away. A device or pipe
- * at `path` is written to as it is. */
+/* Opens a temporary file beside `path`, to be written and then put in place or thrown away. Where the file
+ * system can, it has no name until it is complete, so that nothing is left of it when the process is killed.
+ * A device or pipe at `path` is written to as it is. */
 typedef struct khub__draft khub__draft;
 int khub__draft_open(khub__draft **out, const char *path, khub_error *err);
 int khub__draft_write(khub__draft *draft, const void *data, size_t bytes, khub_error *err);
-/* Syncs and renames; the draft is gone either way, and after a failure nothing is left behind. */
+/* Nothing but putting it in place is left to do: the disk has it. */
+int khub__draft_sync(khub__draft *draft, khub_error *err);
+/* Puts it in place; the draft is gone either way, and after a failure nothing is left behind. */
 int khub__draft_commit(khub__draft *draft, khub_error *err);
 void khub__draft_discard(khub__draft *draft); /* NULL is a no-op */
 

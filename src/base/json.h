@@ -14,7 +14,8 @@ typedef struct khub__json_source {
 } khub__json_source;
 
 /* Parses `length` bytes of text that must be one JSON object. The reference is the caller's (json_decref).
- * Deeper than 64, duplicate keys, NUL in strings, invalid UTF-8, trailing text: KHUB_E_FORMAT with the line.
+ * Deeper than 64, more than 2^20 values, duplicate keys, NUL in strings, invalid UTF-8, trailing text:
+ * KHUB_E_FORMAT with the line.
  */
 int khub__json_parse(json_t **out, const char *text, size_t length, const char *file, khub_error *err);
 

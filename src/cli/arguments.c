@@ -108,13 +108,24 @@ static int parse_output(cli_argument *a, const char *what)
     return cli_usage("call", "%s: %s (text with \"=\" in it is written str:%s)", a->text, why, a->text);
 }
 
+static int parse_array(cli_argument *a)
+{
+    khub_error err = {0};
+    int rc = cli_literal(&a->array, a->text, &err);
+    a->value = khub_arg_tensor(&a->array.tensor);
+    if (rc == KHUB_OK) return EXIT_DONE;
+    return cli_usage(
+        "call", "%s: %s (text that starts with \"[\" is written str:%s)", a->text,
+        rc == KHUB_E_FORMAT ? "isn't an array of numbers, as in \"[[1, 2], [3, 4]]\"" : err.message, a->text);
+}
+
 int cli_argument_parse(cli_argument *argument, const char *text)
 {
     argument->text = text;
     size_t n = identifier_length(text);
     if (n > 0 && text[n] == '=') {
         argument->name = strndup(text, n);
-        return argument->name ? parse_output(argument, text + n + 1) : cli_usage("call", "out of memory");
+        return argument->name ? parse_output(argument, text + n + 1) : cli_fail_memory();
     }
     if (!strncmp(text, "str:", 4)) {
         argument->value = khub_arg_string(text + 4);
@@ -124,6 +135,7 @@ int cli_argument_parse(cli_argument *argument, const char *text)
         argument->file = text;
         return EXIT_DONE;
     }
+    if (text[0] == '[') return parse_array(argument);
     int number = parse_number(argument);
     if (number < 0) return EXIT_USAGE;
     if (!number && !parse_word(argument)) argument->value = khub_arg_string(text);
@@ -137,9 +149,12 @@ int cli_argument_fill(cli_argument *argument, khub_error *err)
         rc = khub_npy_read(&argument->array, argument->file, err);
     else if (argument->name)
         rc = khub_array_new(&argument->array, argument->dtype, argument->ndim, argument->shape, err);
-    if (rc == KHUB_OK && (argument->file || argument->name))
-        argument->value = khub_arg_tensor(&argument->array.tensor);
-    return rc;
+    if (rc != KHUB_OK || (!argument->file && !argument->name)) return rc;
+    argument->given = argument->array.tensor;
+    memcpy(argument->given_shape, argument->array.shape, sizeof(argument->given_shape));
+    argument->given.shape = argument->given_shape;
+    argument->value = khub_arg_tensor(&argument->given);
+    return KHUB_OK;
 }
 
 void cli_argument_free(cli_argument *argument)

@@ -13,12 +13,18 @@ typedef struct cli_argument {
     int32_t ndim;
     int64_t shape[KHUB_MAX_NDIM];
     khub_array array;
+    khub_tensor given; /* what the function gets: a copy, so that nothing it does to it changes `array` */
+    int64_t given_shape[KHUB_MAX_NDIM];
     char *saved; /* the file that an output was written to, by whoever wrote it (malloc); NULL: none yet */
 } cli_argument;
 
 /* Understands one word; opens nothing. *argument is zeroed before. EXIT_DONE, or EXIT_USAGE and it is said.
  */
 int cli_argument_parse(cli_argument *argument, const char *text);
+
+/* The float32 array that `text`, JSON, writes out. *out is zeroed before and freed by the caller whatever
+ * happens. KHUB_E_FORMAT without words: it is none. */
+int cli_literal(khub_array *out, const char *text, khub_error *err);
 
 /* Reads the file, or takes the memory, that the word asks for. */
 int cli_argument_fill(cli_argument *argument, khub_error *err);

@@ -42,11 +42,15 @@ typedef struct cli_option {
  */
 int cli_options(int argc, char **argv, const cli_option *options, size_t count);
 
+/* -q and -v, which may stand before the command too. 1: `argument` is one of them, and is taken. */
+int cli_common_option(const char *argument);
+
 /* Says what is wrong with the command line and where help is; returns EXIT_USAGE. */
 int cli_usage(const char *command, const char *format, ...) KHUB_PRINTF(2, 3);
 
 /* Says the error on stderr and returns the exit status that belongs to its code. */
 int cli_fail(const khub_error *err);
+int cli_fail_memory(void);
 
 /* A line on stderr, unless -q. */
 void cli_note(const char *format, ...) KHUB_PRINTF(1, 2);
@@ -73,6 +77,16 @@ void cli_observe(void (*observer)(const khub_log_record *record));
 
 /* Makes sure that what was printed arrived: `status`, or EXIT_FAILED after saying why it didn't. */
 int cli_finish(int status);
+
+/* Before all else in main: standard streams and signals as the command needs them. */
+void cli_prepare(void);
+
+/* 1 when what is written to `file` is shown to a person. */
+int cli_is_terminal(FILE *file);
+
+/* NULL when `path` is a directory (links are followed), else what is wrong with it; static, until the next
+ * call. */
+const char *cli_not_a_directory(const char *path);
 
 /* Runs a contained command in a child and waits for it (contain.c). */
 int cli_contain(const cli_command *command, int argc, char **argv);

@@ -1,9 +1,7 @@
 /* khub call: calls one function of a kernel with arguments from the command line and from files. */
 #include "arguments.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* One call, from its words to its files. */
 typedef struct call {
@@ -53,7 +51,7 @@ static int parse(call *c, int argc, char **argv)
     int status = parse_target(c, argv[1]);
     if (status != EXIT_DONE) return status;
     c->arguments = calloc((size_t)argc, sizeof(*c->arguments)); /* one more than there are: never of size 0 */
-    if (!c->arguments) return cli_usage("call", "out of memory");
+    if (!c->arguments) return cli_fail_memory();
     for (; c->count < argc - 1 && status == EXIT_DONE; c->count++)
         status = cli_argument_parse(&c->arguments[c->count], argv[2 + c->count]);
     return status == EXIT_DONE ? parse_names(c) : status;
@@ -62,11 +60,9 @@ static int parse(call *c, int argc, char **argv)
 /* Said before the work rather than after it. */
 static int check_directory(const call *c)
 {
-    struct stat st;
-    if (!c->directory) return EXIT_DONE;
-    int missing = stat(c->directory, &st) != 0;
-    if (!missing && S_ISDIR(st.st_mode)) return EXIT_DONE;
-    cli_print(stderr, "khub: -o %s: %s\n", c->directory, missing ? strerror(errno) : "is no directory");
+    const char *wrong = c->directory ? cli_not_a_directory(c->directory) : NULL;
+    if (!wrong) return EXIT_DONE;
+    cli_print(stderr, "khub: -o %s: %s\n", c->directory, wrong);
     return EXIT_FAILED;
 }
 
@@ -114,22 +110,43 @@ static char *file_for(const call *c, const char *name)
     return path;
 }
 
-/* Writes `tensor` to *path, which is the caller's to free. */
-static int save(const call *c, const char *name, const khub_tensor *tensor, char **path, khub_error *err)
+/* What is to be written; room for every argument and the result. */
+typedef struct files {
+    const char **paths;
+    const khub_tensor **tensors;
+    size_t count;
+} files;
+
+/* *path becomes the caller's to free. */
+static int add_file(files *f, const call *c, const char *name, const khub_tensor *tensor, char **path)
 {
     *path = file_for(c, name);
-    return *path ? khub_npy_write(*path, tensor, err) : KHUB_E_NOMEM;
+    f->paths[f->count] = *path;
+    f->tensors[f->count++] = tensor;
+    return *path ? KHUB_OK : KHUB_E_NOMEM;
 }
 
-static int save_all(call *c, khub_error *err)
+static int add_files(files *f, call *c)
 {
     int rc = KHUB_OK;
     for (int i = 0; i < c->count && rc == KHUB_OK; i++) {
         cli_argument *a = &c->arguments[i];
-        if (a->name) rc = save(c, a->name, &a->array.tensor, &a->saved, err);
+        if (a->name) rc = add_file(f, c, a->name, &a->array.tensor, &a->saved);
     }
     const khub_tensor *returned = khub_value_tensor(&c->result);
-    if (rc == KHUB_OK && returned && c->directory) rc = save(c, "result", returned, &c->result_file, err);
+    if (rc == KHUB_OK && returned && c->directory) rc = add_file(f, c, "result", returned, &c->result_file);
+    return rc;
+}
+
+/* All of them or none. */
+static int save_all(call *c, khub_error *err)
+{
+    size_t most = (size_t)c->count + 1;
+    files f = {calloc(most, sizeof(*f.paths)), calloc(most, sizeof(*f.tensors)), 0};
+    int rc = f.paths && f.tensors ? add_files(&f, c) : KHUB_E_NOMEM;
+    if (rc == KHUB_OK) rc = khub_npy_write_all(f.paths, f.tensors, f.count, err);
+    free(f.paths);
+    free(f.tensors);
     return rc;
 }
 
@@ -213,12 +230,13 @@ const cli_command cli_call = {
     .name = "call",
     .summary = "calls one function of a kernel",
     .help = "khub call REPO:FUNCTION ARG...: calls one function of a kernel\n\n"
-            "    khub call khub/activation:gelu out=float32[2,3] x.npy\n\n"
+            "    khub call khub/activation:gelu out=float32[3] '[-1, 0, 1]'\n\n"
             "The arguments, in the function's order (khub functions REPO shows it):\n"
             "    3  -1                  an integer\n"
             "    2.5  1e-3  inf  nan    a float\n"
             "    true  false  none\n"
-            "    x.npy                  the array in that file\n"
+            "    '[[1, 2], [3, 4]]'     a float32 array of these numbers\n"
+            "    x.npy                  the array in that file, as numpy.save writes it\n"
             "    out=float32[64,384]    an output: a tensor of zeros, written to out.npy after the call\n"
             "    x=start.npy            the same, but it starts as the array in that file\n"
             "    str:TEXT               text, as is anything that is none of the above\n\n"

@@ -22,10 +22,12 @@ static const char help[] =
     "                     without it the standard functions serve. Paths in FILE start from its folder\n"
     "  --no-kernels       the standard functions serve: the default, said aloud\n"
     "  --require          with --kernels: that a kernel which is named doesn't serve is an error\n"
-    "  --report           which kernel serves each slot, or why the standard function stayed: on stderr, or "
-    "on stdout when\n"
-    "                     no embeddings go there (-o, or no text at all)\n"
-    "  --json             the report as one line of JSON\n"
+    "  --report           which kernel serves each slot, or why the standard function stayed: a table, on "
+    "stderr, or on\n"
+    "                     stdout when no embeddings go there (-o, or no text at all)\n"
+    "  --json             what is on stdout is JSON, a line for each result: the report first, always there; "
+    "the embeddings\n"
+    "                     are JSON without it, too\n"
     "  --threads N        as many threads; left out: as many as the system allows\n";
 
 enum { TEXTS_AT_ONCE = 1024 };
@@ -81,15 +83,23 @@ static int has_misses(const khub_report *report)
     return 0;
 }
 
+/* Results go to stdout. A table is none when embeddings go there; as JSON it is the first line of them. */
+static void print_report(const struct job *job, const khub_report *report)
+{
+    const char *reason = job->kernels ? NULL : "kernels weren't asked for (--kernels)";
+    if (job->json)
+        cli_report_json(stdout, report, reason);
+    else
+        cli_report_table(job->out || !has_texts(job) ? stdout : stderr, report, reason);
+}
+
 static int use_kernels(struct job *job, khub_error *err)
 {
     if (!job->kernels && !job->report) return KHUB_OK;
     khub_report *report = NULL;
     int rc = fill_slots(job, &report, err);
     if (rc == KHUB_OK && job->report)
-        (job->json ? cli_report_json
-                   : cli_report_table)(job->out || !has_texts(job) ? stdout : stderr, report,
-                                       job->kernels ? NULL : "kernels weren't asked for (--kernels)");
+        print_report(job, report);
     else if (rc == KHUB_OK && has_misses(report))
         cli_note("kernels serve %zu of %zu slots; --report says why the others keep their standard function",
                  khub_report_filled(report), khub_report_count(report));
@@ -154,6 +164,7 @@ static int embed(struct job *job, const char *const *texts, const size_t *length
 struct batch {
     char *text[TEXTS_AT_ONCE];
     size_t length[TEXTS_AT_ONCE], count;
+    size_t bytes; /* of all */
 };
 
 static int keep_line(struct batch *batch, const char *text, size_t length, khub_error *err)
@@ -163,6 +174,7 @@ static int keep_line(struct batch *batch, const char *text, size_t length, khub_
     memcpy(room, text, length);
     batch->text[batch->count] = room;
     batch->length[batch->count++] = length;
+    batch->bytes += length;
     return KHUB_OK;
 }
 
@@ -172,8 +184,9 @@ static int embed_lines(struct job *job, struct batch *batch, cli_lines *lines, k
     size_t length;
     for (;;) {
         int more = 1;
-        batch->count = 0;
-        while (batch->count < TEXTS_AT_ONCE && (more = cli_lines_next(lines, &text, &length, err)) == 1)
+        batch->count = batch->bytes = 0;
+        while (batch->count < TEXTS_AT_ONCE && batch->bytes < CLI_LINES_LONGEST &&
+               (more = cli_lines_next(lines, &text, &length, err)) == 1)
             if (keep_line(batch, text, length, err) != KHUB_OK) return err->code;
         if (more < 0) return err->code;
         if (batch->count == 0) return KHUB_OK;

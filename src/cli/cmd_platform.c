@@ -161,12 +161,25 @@ static void print_accelerators(const khub_platform *p)
     }
 }
 
+/* The digits at *text, which is moved past them. -1: none, or more than a version has. */
+static long number(const char **text)
+{
+    char *end = NULL;
+    long n = **text >= '0' && **text <= '9' ? strtol(*text, &end, 10) : -1;
+    if (n < 0 || n > 999999999) return -1;
+    *text = end;
+    return n;
+}
+
 /* "0.1.16" as builds write it, "01". 0: unknown. */
 static int squeezed(char buffer[32], const char *version)
 {
-    unsigned major, minor;
-    if (!version || sscanf(version, "%9u.%9u", &major, &minor) != 2) return 0;
-    snprintf(buffer, 32, "%u%u", major, minor);
+    if (!version) return 0;
+    long major = number(&version);
+    if (major < 0 || *version++ != '.') return 0;
+    long minor = number(&version);
+    if (minor < 0) return 0;
+    snprintf(buffer, 32, "%ld%ld", major, minor);
     return 1;
 }
 
@@ -187,7 +200,7 @@ static const char *why_no_build(const khub_platform *p)
         return "none: backend, architecture and system have to be known";
     for (size_t i = 0; i < sizeof(versioned) / sizeof(*versioned); i++)
         if (!strcmp(backend, versioned[i])) return "none: the backend's version isn't known";
-    if (!strcmp(backend, "metal") && (!macos || atoi(macos) < 26))
+    if (!strcmp(backend, "metal") && (!macos || number(&macos) < 26))
         return "none: metal builds need macOS 26.0";
     if (!khub_platform_tvm_ffi(p) && !khub_platform_torch(p))
         return "none: neither tvm-ffi nor torch is known";
@@ -217,10 +230,7 @@ static void print_builds(const khub_platform *p)
 static int print_json(const khub_platform *p)
 {
     char *json = khub_platform_json(p);
-    if (!json) {
-        khub_error err = {.code = KHUB_E_NOMEM};
-        return cli_fail(&err);
-    }
+    if (!json) return cli_fail_memory();
     fputs(json, stdout);
     khub_free(json);
     return EXIT_DONE;

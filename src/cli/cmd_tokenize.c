@@ -16,6 +16,7 @@ static const char help[] =
     "    --file LINES   a text a line, - for the standard input; a line ends with LF or CRLF, an empty line "
     "is an empty text\n"
     "    --tokens       {\"ids\":[...],\"tokens\":[...]}: what the ids stand for, too\n"
+    "    --json         changes nothing: it is JSON, a line for each text\n"
     "    -n MAX         at most MAX ids for each text, special tokens included; without it nothing is cut\n";
 
 typedef struct tokenize {
@@ -113,9 +114,11 @@ static int run(int argc, char **argv)
 {
     tokenize t = {0};
     const char *model = NULL, *file = NULL;
+    int json; /* it is JSON anyway */
     const cli_option options[] = {{"--model", CLI_TEXT, &model},
                                   {"--file", CLI_TEXT, &file},
                                   {"--tokens", CLI_FLAG, &t.with_tokens},
+                                  {"--json", CLI_FLAG, &json},
                                   {"-n", CLI_NUMBER, &t.max_tokens}};
     int texts = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (texts < 0) return EXIT_USAGE;

@@ -88,10 +88,9 @@ static int run(int argc, char **argv)
     khub_error err = {0};
     khub_platform *platform = NULL;
     khub_choice *choice = NULL;
-    int status;
-    if (cli_platform(&platform, file, backend, &err) != KHUB_OK) {
-        status = err.code == KHUB_E_INVAL ? cli_usage("variants", "%s", err.message) : cli_fail(&err);
-    } else if (khub_choose_in(&choice, argv[1], platform, &err) != KHUB_OK) {
+    int status, rc = cli_platform(&platform, file, backend, &err);
+    if (rc == KHUB_OK) rc = khub_choose_in(&choice, argv[1], platform, &err);
+    if (rc != KHUB_OK) {
         status = cli_fail(&err);
     } else {
         if (json)

@@ -6,12 +6,15 @@
 
 #include <stdio.h>
 
+/* A longer line is no text but some other kind of file (/dev/zero is one endless line). */
+enum { CLI_LINES_LONGEST = 64 << 20 };
+
 typedef struct cli_lines {
     FILE *file;
     const char *name; /* for messages */
     char *line;
     size_t capacity;
-    size_t number; /* of the line read last, from 1 */
+    size_t number; /* of the line read last, or looked for, from 1 */
 } cli_lines;
 
 /* Opens `path`; "-" is the standard input. KHUB_OK, KHUB_E_IO. */

@@ -2,14 +2,17 @@
 #include "cli.h"
 
 #include <errno.h>
-#include <signal.h>
 
 static void print_commands(FILE *to)
 {
     fputs("khub: compute kernels for every program\n\n    khub platform\n\ncommands:\n", to);
     for (size_t i = 0; cli_commands[i]; i++)
         fprintf(to, "    %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    fputs("\nkhub COMMAND --help says more. -q: no notices, -v: each step, --version: the version.\n"
+    fputs("\nkhub COMMAND --help says more. --version: the version.\n"
+          "-q: no notices, -v: each step; before the command or behind it.\n"
+          "Results go to stdout, words about them to stderr: notices, and why something failed. With --json "
+          "what is\n"
+          "on stdout is JSON; stderr has words all the same, and the exit status tells failures apart.\n"
           "exit status: 0 done; 1 failed; 2 wrong usage; 3 no build fits this machine;\n"
           "    4 not trusted or not what it claims to be; 5 not in the cache and offline; 6 the network "
           "failed\n",
@@ -23,6 +26,7 @@ static const cli_command *find(const char *name)
     return NULL;
 }
 
+/* Behind the command. */
 static int wants_help(int argc, char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
@@ -30,30 +34,51 @@ static int wants_help(int argc, char **argv)
     return 0;
 }
 
-static int run(int argc, char **argv)
+static int is_help(const char *word)
 {
-    if (argc < 2) {
-        print_commands(stderr);
-        return EXIT_USAGE;
-    }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        print_commands(stdout);
-        return EXIT_DONE;
-    }
-    if (!strcmp(argv[1], "--version")) {
-        printf("khub %s\n", khub_version());
-        return EXIT_DONE;
-    }
-    const cli_command *command = find(argv[1]);
-    if (!command) {
-        cli_print(stderr, "khub: there is no command \"%s\"; khub --help lists them\n", argv[1]);
-        return EXIT_USAGE;
-    }
-    if (wants_help(argc - 1, argv + 1)) {
+    return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
+}
+
+/* Says what is wrong with the word where a command should stand. */
+static int unknown(const char *word)
+{
+    cli_print(stderr,
+              word[0] == '-' ? "khub: there is no option \"%s\" before the command; khub --help says more\n"
+                             : "khub: there is no command \"%s\"; khub --help lists them\n",
+              word);
+    return EXIT_USAGE;
+}
+
+/* argv[0] is the command. */
+static int run_command(int argc, char **argv)
+{
+    const cli_command *command = find(argv[0]);
+    if (!command) return unknown(argv[0]);
+    if (wants_help(argc, argv)) {
         fputs(command->help, stdout);
         return EXIT_DONE;
     }
-    return command->contained ? cli_contain(command, argc - 1, argv + 1) : command->run(argc - 1, argv + 1);
+    return command->contained ? cli_contain(command, argc, argv) : command->run(argc, argv);
+}
+
+static int run(int argc, char **argv)
+{
+    int at = 1;
+    while (at < argc && cli_common_option(argv[at]))
+        at++;
+    if (at >= argc) {
+        print_commands(stderr);
+        return EXIT_USAGE;
+    }
+    if (is_help(argv[at])) {
+        print_commands(stdout);
+        return EXIT_DONE;
+    }
+    if (!strcmp(argv[at], "--version")) {
+        printf("khub %s\n", khub_version());
+        return EXIT_DONE;
+    }
+    return run_command(argc - at, argv + at);
 }
 
 int cli_finish(int status)
@@ -69,6 +94,6 @@ int cli_finish(int status)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed stdout is an error to report, not a death */
+    cli_prepare();
     return cli_finish(run(argc, argv));
 }

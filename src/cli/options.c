@@ -66,13 +66,19 @@ static int is_negative_number(const char *argument)
     return strchr("0123456789.", argument[1]) || !strcmp(argument, "-inf") || !strcmp(argument, "-nan");
 }
 
+int cli_common_option(const char *argument)
+{
+    if (!strcmp(argument, "-q")) return quiet = 1;
+    if (!strcmp(argument, "-v")) return verbose = 1;
+    return 0;
+}
+
 /* Takes argv[*i] as an option. 1: taken, 0: it is no option, -1: said. */
 static int take(int argc, char **argv, int *i, const cli_option *options, size_t count)
 {
     const char *argument = argv[*i], *value = NULL;
     if (argument[0] != '-' || !argument[1]) return 0;
-    if (!strcmp(argument, "-q")) return quiet = 1;
-    if (!strcmp(argument, "-v")) return verbose = 1;
+    if (cli_common_option(argument)) return 1;
     const cli_option *option = match(options, count, argument, &value);
     if (!option) {
         if (is_negative_number(argument)) return 0;
@@ -126,19 +132,33 @@ int cli_usage(const char *command, const char *format, ...)
     return EXIT_USAGE;
 }
 
-int cli_fail(const khub_error *err)
+/* What a khub_status comes to; what isn't here is EXIT_FAILED. The one place that says it. */
+static int exit_status(int code)
 {
     static const struct {
         int code, status;
-    } table[] = {{KHUB_E_NOBUILD, EXIT_NOBUILD},
+    } table[] = {{KHUB_OK, EXIT_DONE},
+                 {KHUB_E_INVAL, EXIT_USAGE}, /* what the command line asked for can't be */
+                 {KHUB_E_NOBUILD, EXIT_NOBUILD},
                  {KHUB_E_NEEDS_PYTHON, EXIT_NOBUILD},
                  {KHUB_E_UNTRUSTED, EXIT_UNTRUSTED},
                  {KHUB_E_OFFLINE, EXIT_OFFLINE},
                  {KHUB_E_NETWORK, EXIT_NETWORK}};
-    cli_print(stderr, "khub: %s\n", err->message[0] ? err->message : khub_status_name(err->code));
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-        if (table[i].code == err->code) return table[i].status;
+        if (table[i].code == code) return table[i].status;
     return EXIT_FAILED;
+}
+
+int cli_fail(const khub_error *err)
+{
+    cli_print(stderr, "khub: %s\n", err->message[0] ? err->message : khub_status_name(err->code));
+    return exit_status(err->code);
+}
+
+int cli_fail_memory(void)
+{
+    const khub_error err = {.code = KHUB_E_NOMEM, .message = "out of memory"};
+    return cli_fail(&err);
 }
 
 void cli_note(const char *format, ...)

@@ -2,7 +2,6 @@
 #include "arguments.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { SHOWN = 8 }; /* elements */
 
@@ -152,7 +151,7 @@ void cli_show_value(FILE *to, const khub_value *value, const char *file)
     const khub_tensor *tensor = khub_value_tensor(value);
     if (value->type == KHUB_TYPE_NONE) return;
     if (text)
-        (isatty(fileno(to)) ? cli_text : as_it_is)(to, text, length);
+        (cli_is_terminal(to) ? cli_text : as_it_is)(to, text, length);
     else if (tensor) {
         if (file) cli_print(to, "%s: ", file);
         cli_show_tensor(to, tensor);

@@ -22,16 +22,16 @@ static int is_library(const char *name)
     return n > 3 && !strcmp(name + n - 3, ".so");
 }
 
-/* The file that has the name the metadata gives it, the first of the three; NULL: none. */
-static const char *find_named(char **names, size_t count, const khub__metadata *m)
+/* Index of the file that has the name the metadata gives it, the first of the three; `count`: none. */
+static size_t find_named(char **names, size_t count, const khub__metadata *m)
 {
     const struct {
         const char *stem, *end;
     } wanted[] = {{m->id, ".so"}, {m->id, ".abi3.so"}, {m->name, ".so"}};
     for (size_t w = 0; w < sizeof(wanted) / sizeof(*wanted); w++)
         for (size_t i = 0; i < count; i++)
-            if (is_named(names[i], wanted[w].stem, wanted[w].end)) return names[i];
-    return NULL;
+            if (is_named(names[i], wanted[w].stem, wanted[w].end)) return i;
+    return count;
 }
 
 static int fail_several(const char *build, char **names, size_t count, khub_error *err)
@@ -52,9 +52,9 @@ static int fail_several(const char *build, char **names, size_t count, khub_erro
 static int pick(const char **found, const char *build, char **names, size_t count, const khub__metadata *m,
                 khub_error *err)
 {
-    *found = find_named(names, count, m);
-    if (*found) return KHUB_OK;
-    size_t libraries = 0;
+    size_t libraries = 0, named = find_named(names, count, m);
+    *found = named < count ? names[named] : NULL;
+    if (named < count) return KHUB_OK;
     for (size_t i = 0; i < count; i++)
         if (is_library(names[i])) *found = names[i], libraries++;
     return libraries > 1 ? fail_several(build, names, count, err) : KHUB_OK;

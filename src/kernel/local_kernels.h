@@ -5,7 +5,8 @@
 #include <khub/error.h>
 
 /* What LOCAL_KERNELS ("org/a=/path:org/b=./path") has for `name`, whose "@REV" counts for nothing. *path is
- * the caller's (khub_free); NULL when it has nothing. KHUB_E_NOMEM. */
+ * the caller's (khub_free); NULL when it has nothing. KHUB_E_INVAL (an entry that isn't NAME=PATH),
+ * KHUB_E_NOMEM. */
 int khub__local_kernel(char **path, const char *name, khub_error *err);
 
 #endif

@@ -3,19 +3,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <pthread.h>
-
-static int this_machine(const khub_platform **out, khub_error *err)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `found` */
-    static khub_platform *found;
-    pthread_mutex_lock(&lock);
-    int rc = found ? KHUB_OK : khub_platform_detect(&found, NULL, err);
-    *out = found;
-    pthread_mutex_unlock(&lock);
-    return rc;
-}
-
 /* A copy that may be narrowed; a platform is data, and JSON is its form. */
 static int copy(khub_platform **out, const khub_platform *platform, khub_error *err)
 {
@@ -31,7 +18,7 @@ int khub__machine(const khub_platform **out, khub_platform **owned, const khub_p
 {
     *owned = NULL;
     *out = given;
-    int rc = given ? KHUB_OK : this_machine(out, err);
+    int rc = given ? KHUB_OK : khub__this_machine(out, err);
     if (rc != KHUB_OK || !backend) return rc;
     rc = copy(owned, *out, err);
     if (rc == KHUB_OK) rc = khub_platform_select(*owned, backend, err);

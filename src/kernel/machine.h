@@ -10,4 +10,8 @@
 int khub__machine(const khub_platform **out, khub_platform **owned, const khub_platform *given,
                   const char *backend, khub_error *err);
 
+/* This machine as khub_platform_detect first found it; *out is borrowed from the process for good. Any
+ * thread. KHUB_E_NOMEM; then a later call looks again. */
+int khub__this_machine(const khub_platform **out, khub_error *err);
+
 #endif

@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "layer/prepare.h"
 
+#include <stdio.h>
+
 static int check_dtype(const khub_slot *slot, const khub_layer_spec *spec, const char *name, khub_error *err)
 {
     char own[32];
@@ -105,7 +107,9 @@ static int fit_prepared(khub__filling *filling, const khub_slot *slot, const khu
                           spec->prepare_arg);
     khub_function prepare;
     int rc = khub_kernel_function(&prepare, kernel, spec->prepare_function, err);
-    if (rc == KHUB_OK) rc = khub__prepare(&filling->prepared, &prepare, slot->bound[at], err);
+    char what[512];
+    snprintf(what, sizeof(what), "%s:%s", name, spec->prepare_function);
+    if (rc == KHUB_OK) rc = khub__prepare(&filling->prepared, &prepare, what, slot->bound[at], err);
     if (rc == KHUB_OK) filling->prepared_arg = at;
     return rc;
 }

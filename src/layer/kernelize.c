@@ -10,7 +10,19 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <strings.h>
+
+static char upper(char c)
+{
+    return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+}
+
+/* Equal but for the case of ASCII letters; `capitals` has no small ones. */
+static int is_same_word(const char *word, const char *capitals)
+{
+    while (*word && upper(*word) == *capitals)
+        word++, capitals++;
+    return !*word && !*capitals;
+}
 
 /* The environment variable that forbids kernels; NULL: none does. */
 static const char *forbidden_by(void)
@@ -23,7 +35,7 @@ static const char *forbidden_by(void)
                  {"DISABLE_KERNEL_MAPPING", "1"}};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         const char *set = getenv(table[i].variable);
-        if (set && !strcasecmp(set, table[i].value)) return table[i].variable;
+        if (set && is_same_word(set, table[i].value)) return table[i].variable;
     }
     return NULL;
 }

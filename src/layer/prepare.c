@@ -1,28 +1,61 @@
 #include "layer/prepare.h"
 
 #include "base/error.h"
+#include "tensor/array.h"
 
-static int call(const khub_function *function, const khub_tensor *prepared, const khub_tensor *original,
-                khub_error *err)
+/* A prepared weight is the weight in another order, padded, perhaps in a wider type. What asks for much more
+ * is broken, and must not take the memory of the machine. */
+enum { MOST_TIMES = 64, MOST_MORE = 1 << 20 };
+
+static int call(const khub_function *function, const char *name, const khub_tensor *prepared,
+                const khub_tensor *original, khub_error *err)
 {
     const khub_value args[] = {khub_arg_tensor(prepared), khub_arg_tensor(original)};
-    return khub_function_call(function, args, 2, NULL, err);
+    khub_error why = {0};
+    int rc = khub_function_call(function, args, 2, NULL, &why);
+    return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s: %s", name, why.message);
 }
 
-int khub__prepare(khub_array *out, const khub_function *function, const khub_tensor *original,
-                  khub_error *err)
+static int check_wanted(const khub_tensor *wanted, const int64_t *shape, const char *name,
+                        const khub_tensor *original, khub_error *err)
+{
+    if (wanted->shape != shape)
+        return khub__fail(err, KHUB_E_KERNEL, "%s: replaced the shape that it was to fill in", name);
+    if (wanted->ndim < 0 || wanted->ndim > KHUB_MAX_NDIM)
+        return khub__fail(err, KHUB_E_KERNEL, "%s: asks for a tensor of %d dimensions: 0 to %d are possible",
+                          name, (int)wanted->ndim, KHUB_MAX_NDIM);
+    int64_t bytes = khub_tensor_bytes(wanted), given = khub_tensor_bytes(original);
+    if (bytes >= 0 && given >= 0 && (bytes - MOST_MORE + MOST_TIMES - 1) / MOST_TIMES <= given)
+        return KHUB_OK;
+    char dtype[32], extents[128];
+    return khub__fail(err, KHUB_E_KERNEL, "%s: asks for %s%s in place of %lld bytes, which makes no sense",
+                      name, khub_dtype_name(wanted->dtype, dtype),
+                      khub__shape_text(extents, wanted->ndim, shape), (long long)given);
+}
+
+/* The function gets a copy of the tensor, so that nothing it does to it changes ours. */
+static int fill(khub_array *out, const khub_function *function, const char *name, const khub_tensor *original,
+                khub_error *err)
+{
+    khub_tensor copy = out->tensor;
+    int64_t shape[KHUB_MAX_NDIM];
+    memcpy(shape, out->shape, sizeof(shape));
+    copy.shape = shape;
+    return call(function, name, &copy, original, err);
+}
+
+int khub__prepare(khub_array *out, const khub_function *function, const char *name,
+                  const khub_tensor *original, khub_error *err)
 {
     int64_t shape[KHUB_MAX_NDIM] = {0};
     khub_tensor wanted = khub_tensor_over(NULL, original->dtype, 0, shape);
     memset(out, 0, sizeof(*out));
-    int rc = call(function, &wanted, original, err);
+    int rc = call(function, name, &wanted, original, err);
+    if (rc == KHUB_OK) rc = check_wanted(&wanted, shape, name, original, err);
+    if (rc == KHUB_OK) rc = khub__array_make(out, wanted.dtype, wanted.ndim, shape, name, err);
     if (rc != KHUB_OK) return rc;
-    if (wanted.shape != shape || wanted.ndim < 0 || wanted.ndim > KHUB_MAX_NDIM ||
-        khub_tensor_count(&wanted) < 0)
-        return khub__fail(err, KHUB_E_KERNEL,
-                          "the function that prepares weights asks for a shape that makes no sense");
-    rc = khub_array_new(out, wanted.dtype, wanted.ndim, shape, err);
-    if (rc == KHUB_OK) rc = call(function, &out->tensor, original, err);
+    if (out->tensor.data) memset(out->tensor.data, 0, (size_t)khub_tensor_bytes(&out->tensor));
+    rc = fill(out, function, name, original, err);
     if (rc != KHUB_OK) khub_array_free(out);
     return rc;
 }

@@ -352,7 +352,8 @@ static int call_activation(const struct run *run, const khub_slot *slot, khub_te
 static int call_attention(const struct run *run, const khub_slot *slot)
 {
     khub__bert *bert = run->bert;
-    const double d = (double)(bert->config.hidden / bert->config.heads);
+    const int64_t head = bert->config.hidden / bert->config.heads; /* whole: config.c sees to it */
+    const double d = (double)head;
     for (size_t i = 0; i < run->groups; i++) {
         struct group *g = &bert->groups[i];
         const khub_value args[] = {khub_arg_tensor(&g->out), khub_arg_tensor(&g->q),

@@ -61,13 +61,13 @@ static int run(const khub__op *op, khub__scalar_fn apply)
     float *own_x, *own_weight = NULL,
                   *sums = khub__malloc((size_t)(m + 1) * KHUB__LINEAR_BLOCK * sizeof(float));
     const float *a = as_float(x, &own_x), *b = as_float(op->tensor[WEIGHT], &own_weight);
-    int rc = sums && (a || !m || !k) && (b || !n || !k) ? 0 : khub__op_memory(op);
-    for (int64_t j = 0; rc == 0 && j < n; j += KHUB__LINEAR_BLOCK)
+    int room = sums && (a || !m || !k) && (b || !n || !k);
+    for (int64_t j = 0; room && j < n; j += KHUB__LINEAR_BLOCK)
         run_block(op, apply, a, b, sums, j);
     khub__free(sums);
     khub__free(own_x);
     khub__free(own_weight);
-    return rc;
+    return room ? 0 : khub__op_memory(op);
 }
 
 int khub__std_linear(void *self, const khub_value *args, int32_t n, khub_value *result)

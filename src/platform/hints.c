@@ -4,7 +4,6 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Variables that hide devices, as the drivers read them. khub takes the driver's word for what is left: a
  * value may be a number, a UUID, or nonsense. */
@@ -68,11 +67,6 @@ static void hint_files(khub_accelerator_info *a, const khub_library_info *cudart
     }
 }
 
-static int may_use(const char *path)
-{
-    return access(path, R_OK | W_OK) == 0;
-}
-
 /* AMD's devices are behind /dev/kfd, which only a group may open on most systems. */
 static void hint_kfd(khub_accelerator_info *a, const char *root, khub__pool *pool)
 {
@@ -80,7 +74,7 @@ static void hint_kfd(khub_accelerator_info *a, const char *root, khub__pool *poo
     if (!kfd) return;
     if (khub__file_kind(kfd) == KHUB__FILE_NONE) {
         add(a, pool, "/dev/kfd isn't there: the amdgpu kernel driver isn't loaded");
-    } else if (!may_use(kfd)) {
+    } else if (!khub__file_may_use(kfd)) {
         a->presence = KHUB_BROKEN;
         add(a, pool, "/dev/kfd isn't permitted to this user: join its group, usually \"render\"");
     }
@@ -107,7 +101,7 @@ static void hint_level_zero(khub_accelerator_info *a, const char *root, khub__po
     if (!node) {
         a->presence = KHUB_ABSENT;
         add(a, pool, "no device: /dev/dri has no render node");
-    } else if (!may_use(node)) {
+    } else if (!khub__file_may_use(node)) {
         add(a, pool,
             khub__pool_textf(pool, "%s isn't permitted to this user: join its group, usually \"render\"",
                              node));

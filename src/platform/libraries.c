@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/path.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -37,12 +36,15 @@ static const char *site_packages(const char *venv, khub__pool *pool)
 {
     const char *lib = khub__pool_textf(pool, "%s/lib", venv), *best = NULL;
     size_t count = 0;
-    int best_minor = -1, minor;
+    int best_minor = -1;
+    khub__version python;
     char **names = lib ? names_in(lib, &count, pool) : NULL;
     for (size_t i = 0; i < count; i++) {
-        if (sscanf(names[i], "python3.%5d", &minor) != 1 || minor <= best_minor) continue;
+        if (strncmp(names[i], "python3.", 8) != 0 || khub__version_parse(&python, names[i] + 6) != 0 ||
+            python.minor <= best_minor)
+            continue;
         best = names[i];
-        best_minor = minor;
+        best_minor = python.minor;
     }
     const char *site = best ? khub__pool_textf(pool, "%s/%s/site-packages", lib, best) : NULL;
     khub__free(names);
@@ -85,7 +87,8 @@ static int take_if_there(khub_library_info *out, const char *dir, const char *fi
                          khub__pool *pool)
 {
     const char *path = khub__pool_textf(pool, "%s/%s", dir, file);
-    return path && khub__file_kind(path) != KHUB__FILE_NONE && take_file(out, path, how, pool);
+    enum khub__file_kind kind = path ? khub__file_kind(path) : KHUB__FILE_NONE;
+    return kind != KHUB__FILE_NONE && kind != KHUB__FILE_BROKEN && take_file(out, path, how, pool);
 }
 
 static int take_from_loader(khub_library_info *out, const khub__places *places, const char *name,
@@ -130,6 +133,14 @@ static const char *version_in_file(const char *dir, const char *file, const char
     return version;
 }
 
+/* The number after blanks; -1: none, or none of a version. */
+static int number(const char *text)
+{
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    return end == text || n > 99999 ? -1 : (int)n;
+}
+
 /* The three numbers that c_api.h defines. */
 static const char *version_in_header(const char *dir, khub__pool *pool)
 {
@@ -138,14 +149,14 @@ static const char *version_in_header(const char *dir, khub__pool *pool)
     const char *path = khub__pool_textf(pool, "%s/include/tvm/ffi/c_api.h", dir);
     if (!path) return NULL;
     khub__bytes bytes = text_of(path, pool);
-    unsigned parts[3] = {0, 0, 0};
-    int found = 0;
+    int parts[3], found = 0;
     for (int i = 0; i < 3; i++) {
         const char *at = bytes.data ? strstr(bytes.data, keys[i]) : NULL;
-        if (at && sscanf(at + strlen(keys[i]), "%5u", &parts[i]) == 1) found++;
+        parts[i] = at ? number(at + strlen(keys[i])) : -1;
+        found += parts[i] >= 0;
     }
     khub__bytes_free(&bytes);
-    return found == 3 ? khub__pool_textf(pool, "%u.%u.%u", parts[0], parts[1], parts[2]) : NULL;
+    return found == 3 ? khub__pool_textf(pool, "%d.%d.%d", parts[0], parts[1], parts[2]) : NULL;
 }
 
 /* "0.1.15.post2" from SITE/apache_tvm_ffi-0.1.15.post2.dist-info. */
@@ -196,12 +207,10 @@ static const char *version_in_process(const char *path, khub__pool *pool)
     union {
         void *object;
         void (*ask)(void *);
-    } symbol = {NULL};
-    void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle) symbol.object = dlsym(handle, "TVMFFIGetVersion");
-    if (symbol.object) symbol.ask(&v);
-    if (handle) dlclose(handle); /* gives back our count of it, the library stays */
-    return symbol.object ? khub__pool_textf(pool, "%u.%u.%u", v.major, v.minor, v.patch) : NULL;
+    } symbol = {khub__loaded_symbol(path, "TVMFFIGetVersion")};
+    if (!symbol.object) return NULL;
+    symbol.ask(&v);
+    return khub__pool_textf(pool, "%u.%u.%u", v.major, v.minor, v.patch);
 }
 
 static int take_loaded(khub_library_info *out, khub__pool *pool)

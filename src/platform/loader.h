@@ -36,6 +36,10 @@ const char *khub__loader_cache_find(const char *cache, size_t length, const char
  * ("libtvm_ffi.so" matches "libtvm_ffi.so.0.1.16"); NULL: none, or no memory (then the pool has failed). */
 const char *khub__loaded_path(const char *name, khub__pool *pool);
 
+/* The symbol `name` of the library at `path` when that is in this process already; NULL: it isn't, or has no
+ * such symbol. Opens nothing. */
+void *khub__loaded_symbol(const char *path, const char *name);
+
 /* NULL when the file is a library that this process could open, else what it is instead; static. */
 const char *khub__not_a_library(const char *path);
 

@@ -110,7 +110,6 @@ int khub_npy_read(khub_array *out, const char *path, khub_error *err)
 static int header_for(char *header, size_t *length, const khub_tensor *t, const char *path, khub_error *err)
 {
     char name[32];
-    int64_t bytes = khub_tensor_bytes(t);
     if (t->device.type != KHUB_DEVICE_CPU)
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: the tensor lies on device %d:%d, only the CPU's (1) can be written", path,
@@ -118,6 +117,7 @@ static int header_for(char *header, size_t *length, const khub_tensor *t, const 
     if (t->ndim > KHUB_MAX_NDIM)
         return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: the tensor has %d dimensions, at most %d are written",
                           path, (int)t->ndim, KHUB_MAX_NDIM);
+    int64_t bytes = khub_tensor_bytes(t);
     if (bytes < 0 || (bytes > 0 && !t->data))
         return khub__fail(err, KHUB_E_INVAL, "%s: the tensor has %s", path,
                           bytes < 0 ? "an impossible shape" : "no memory");
@@ -154,17 +154,45 @@ static int write_elements(khub__draft *file, const khub_tensor *t, khub_error *e
     return khub__draft_write(file, (const char *)t->data + t->byte_offset, (size_t)bytes, err);
 }
 
-int khub_npy_write(const char *path, const khub_tensor *tensor, khub_error *err)
+/* Everything but putting the file in place. */
+static int write_draft(khub__draft **out, const char *path, const khub_tensor *tensor, khub_error *err)
 {
     char header[KHUB__NPY_WRITTEN_MAX];
     size_t length;
-    khub__draft *file;
+    khub__draft *file = NULL;
+    *out = NULL;
     int rc = header_for(header, &length, tensor, path, err);
     if (rc == KHUB_OK) rc = khub__draft_open(&file, path, err);
-    if (rc != KHUB_OK) return rc;
-    rc = khub__draft_write(file, header, length, err);
+    if (rc == KHUB_OK) rc = khub__draft_write(file, header, length, err);
     if (rc == KHUB_OK) rc = write_elements(file, tensor, err);
-    if (rc == KHUB_OK) return khub__draft_commit(file, err);
-    khub__draft_discard(file);
+    if (rc == KHUB_OK) rc = khub__draft_sync(file, err);
+    if (rc == KHUB_OK)
+        *out = file;
+    else
+        khub__draft_discard(file);
+    return rc;
+}
+
+int khub_npy_write(const char *path, const khub_tensor *tensor, khub_error *err)
+{
+    khub__draft *file;
+    int rc = write_draft(&file, path, tensor, err);
+    return rc == KHUB_OK ? khub__draft_commit(file, err) : rc;
+}
+
+int khub_npy_write_all(const char *const *paths, const khub_tensor *const *tensors, size_t count,
+                       khub_error *err)
+{
+    int rc = KHUB_OK;
+    khub__draft **files = khub__calloc(count, sizeof(khub__draft *));
+    if (!files) return khub__fail_memory(err, "writing .npy files");
+    for (size_t i = 0; i < count && rc == KHUB_OK; i++)
+        rc = write_draft(&files[i], paths[i], tensors[i], err);
+    for (size_t i = 0; i < count; i++)
+        if (rc == KHUB_OK)
+            rc = khub__draft_commit(files[i], err);
+        else
+            khub__draft_discard(files[i]);
+    khub__free(files);
     return rc;
 }

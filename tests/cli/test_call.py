@@ -53,7 +53,7 @@ WORDS = {
     "0": INT, "3": INT, "-3": INT, "+3": INT, "9223372036854775807": INT, "-9223372036854775808": INT,
     "2.5": FLOAT, "-2.5": FLOAT, ".5": FLOAT, "-.5": FLOAT, "1.": FLOAT, "1e-3": FLOAT, "1E5": FLOAT, "nan": FLOAT,
     "inf": FLOAT, "-inf": FLOAT, "1e-400": FLOAT,
-    "x.npy": TENSOR, "out=int8[]": TENSOR, "y=x.npy": TENSOR,
+    "x.npy": TENSOR, "out=int8[]": TENSOR, "y=x.npy": TENSOR, "[1]": TENSOR, "[]": TENSOR,
     "": TEXT, "text": TEXT, "str:3": TEXT, "str:x.npy": TEXT, "str:a=b": TEXT, "3 apples": TEXT, "0x10": TEXT, "1e": TEXT,
     "infinity": TEXT, "1-2": TEXT, "a b=c": TEXT, "=": TEXT, "TRUE": TEXT, ".": TEXT, "1.2.3": TEXT, ".npy": TEXT, "e5": TEXT,
 }
@@ -104,6 +104,20 @@ def test_an_output_starts_as_zeros_or_as_a_file(tmp_path, x):
     assert np.load(tmp_path / "c.npy").shape == () and np.load(tmp_path / "d.npy").shape == (0, 5)
     succeeds(good("add_one", "x=x.npy", "x.npy", cwd=tmp_path))  # an output may replace the file an input was read from
     assert np.array_equal(np.load(tmp_path / "x.npy"), x + 1)
+
+
+@pytest.mark.parametrize("text", ["[-1, 0, 2.5]", "[[1,2],[3,4],[5,6]]", "[]", "[[],[]]", "[[[1e-3]]]", "[16777217, 0.1, 1e-50]"])
+def test_arrays_are_written_out(text, tmp_path):
+    array = np.array(json.loads(text), np.float32)
+    shape = ",".join(map(str, array.shape))
+    succeeds(good("add_one", f"out=float32[{shape}]", text, cwd=tmp_path))
+    assert np.array_equal(np.load(tmp_path / "out.npy"), array + np.float32(1))
+
+
+@pytest.mark.parametrize("text", ["[", "[1,2", "[1,[2]]", "[[1],2]", "[[1],[2,3]]", "[true]", "[null]", '["1"]', "[1,]", "[nan]", "[1] x", "[[[[[[[[[1]]]]]]]]]", "[" * 100000])
+def test_what_starts_as_an_array_and_is_none(text, tmp_path):
+    fails(good("add_one", "out=float32[1]", text, cwd=tmp_path), 2, "isn't an array of numbers", "str:[")
+    assert succeeds(good("first_argument_kind", "str:[1", cwd=tmp_path)) == f"{TEXT}\n"
 
 
 def test_another_directory(tmp_path, x):
@@ -262,3 +276,43 @@ def test_a_built_in_kernel(tmp_path, x):
     succeeds(call("khub/activation:relu", "out=float32[2,3]", "x.npy", cwd=tmp_path))
     assert np.array_equal(np.load(tmp_path / "out.npy"), np.maximum(x - 0.5, 0))
     fails(call("khub/activation:relu", "out=float32[2,2]", "x.npy", cwd=tmp_path), 1, "shape")
+
+
+@pytest.mark.parametrize("blocked", ["a", "b"])
+def test_all_outputs_or_none(tmp_path, blocked):
+    """One of two can't be put in place."""
+    (tmp_path / f"{blocked}.npy").mkdir()
+    done = good("nothing", "a=float32[2]", "b=float32[2]", cwd=tmp_path)
+    fails(done, 1, f"{blocked}.npy: can't create it: Is a directory")
+    assert files(tmp_path) == [f"{blocked}.npy"]
+
+
+def test_all_outputs_or_none_on_a_full_disk(tmp_path):
+    """The first would fit."""
+    done = good("nothing", "a=float32[2]", "b=float32[5000]", cwd=tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)))
+    fails(done, 1, "b.npy: can't write it")
+    assert files(tmp_path) == []
+
+
+def test_a_function_that_changes_its_arguments(tmp_path):
+    """A tensor is a struct that the function gets a pointer to; what it does to it must not change what is written."""
+    source = tmp_path / "change.c"
+    source.write_text("""
+#include <stdint.h>
+struct tensor { void *data; int32_t device[2]; int32_t ndim; uint8_t code, bits; uint16_t lanes; int64_t *shape, *strides; uint64_t offset; };
+struct value { int32_t type, zero; struct tensor *t; };
+int __tvm_ffi_change(void *self, const struct value *args, int32_t n, struct value *result)
+{
+    struct tensor *t = args[0].t;
+    (void)self, (void)n, (void)result;
+    *(float *)t->data = 7;
+    t->shape[0] = (int64_t)1 << 40;
+    t->ndim = 100, t->bits = 64, t->data = (char *)1;
+    return 0;
+}
+""")
+    shutil.copytree(GOOD.with_name("empty"), tmp_path / "repo")
+    library = next((tmp_path / "repo").glob("build/*/*.so"))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    assert succeeds(call("./repo:change", "out=float32[2]", cwd=tmp_path)) == "out.npy: float32[2]: 7 0\n"
+    assert np.array_equal(np.load(tmp_path / "out.npy"), np.float32([7, 0]))

@@ -199,6 +199,20 @@ def test_table_goes_where_no_embeddings_go(tmp_path, model):
     assert b"kernels serve 0 of 21 slots" in written.stdout
 
 
+def test_json_is_on_stdout_whatever_else_is_said(tmp_path, model):
+    """A text that is cut is a notice, and stands on the other stream."""
+    texts = ("word " * 1000, "hello")
+    plain = khub("--model", model, *texts)
+    assert khub("--model", model, "--json", *texts).stdout == plain.stdout
+    done = khub("--model", model, "--kernels", "--report", "--json", *texts)
+    assert done.returncode == 0 and b"were cut" in done.stderr and b"{" not in done.stderr
+    first, *vectors = [json.loads(line) for line in done.stdout.splitlines()]
+    assert first["count"] == 21 and [len(v) for v in vectors] == [CONFIG["hidden_size"]] * 2
+    written = khub("--model", model, "--report", "--json", "-o", tmp_path / "out.npy", "hello")
+    assert json.loads(written.stdout)["count"] == 21
+    assert khub("--model", model, "--json", "-o", tmp_path / "out.npy", "hello").stdout == b""
+
+
 def test_mapping_from_a_file(tmp_path, model):
     (tmp_path / "mapping.json").write_text('{"LayerNorm": "khub/norm", "Linear": "", "GeLU": "khub/no-such-kernel"}')
     args = ("--model", model, f"--kernels={tmp_path / 'mapping.json'}")
@@ -444,3 +458,13 @@ def test_reader_that_goes_away(tmp_path, model):
     process.stdout.close()
     assert b"can't write the result" in process.stderr.read()
     assert process.wait(60) == 1
+
+
+@pytest.mark.parametrize("target", ["../../blobs/4d7a", "loop"])
+@pytest.mark.parametrize("name", ["modules.json", "sentence_bert_config.json", "tokenizer_config.json", "tokenizer.json"])
+def test_a_link_that_leads_nowhere_is_no_absent_file(tmp_path, name, target):
+    """As in a cache that lost a file: without modules.json the vectors would be others."""
+    model = write_model(tmp_path / "m")
+    (model / name).unlink(missing_ok=True)
+    (model / name).symlink_to(name if target == "loop" else target)
+    refused(khub("--model", model, "hello"), 1, f"{model}/{name}: can't open it: ")

@@ -142,7 +142,7 @@ def test_simulated_machine(tmp_path):
     assert "tvm-ffi01-cu128-x86_64-linux" in table and "torch210-cu128-x86_64-linux" in table and "9.0" in table
     assert as_json("--platform", path, "--backend", "cpu")["backend"] == "cpu"
     done = khub("--platform", path, "--backend", "rocm")
-    assert done.returncode == 1 and "its backends are: cpu, cu128" in done.stderr and done.stdout == ""
+    assert done.returncode == 2 and "its backends are: cpu, cu128" in done.stderr and done.stdout == ""
 
 
 def test_unknown_field_is_a_warning(tmp_path):

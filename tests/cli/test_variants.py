@@ -120,7 +120,7 @@ def test_an_empty_repository(repository, machine):
     (["org/x"], 1, "org/x: is a name of the Hub"),
     (["org/x@v1"], 1, "org/x@v1: is a name of the Hub"),
     (["khub/nosuch"], 1, "khub/nosuch: there is no such built-in kernel"),
-    (["nosuch"], 1, "nosuch: is neither a path"),
+    (["nosuch"], 2, "nosuch: is neither a path"),
     (["./a", "--platform", "nosuch.json"], 1, "nosuch.json"),
 ])
 def test_refusals(tmp_path, arguments, status, words):

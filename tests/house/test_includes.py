@@ -19,6 +19,10 @@ C_STANDARD = set("""assert complex ctype errno fenv float inttypes iso646 limits
     stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype""".split())
 
 
+# Beside the C library: what src/ is built on, and the compiler's own headers, which go by processor and not by system.
+LIBRARIES = ["jansson", "utf8proc", "cpuid"]
+
+
 def includes(path):
     text = re.sub(r"/\*.*?\*/", " ", (SOURCE / path).read_text(), flags=re.S)
     return re.findall(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', text, flags=re.M)
@@ -81,6 +85,27 @@ def test_command_uses_public_headers_only():
             if quote == '"' and not (SOURCE / "src/cli" / name).is_file():
                 faults.append(f'{path}: "{name}"')
     assert not faults, "\n".join(faults)
+
+
+def fault_of_system(path, quote, name):
+    """What is wrong with this include where `path` isn't for one operating system alone; None when nothing is."""
+    known = quote == '"' or name.startswith("khub/") or name.removesuffix(".h") in [*C_STANDARD, *LIBRARIES]
+    return None if known or is_system(path) else f"<{name}>: what differs by system sits in a folder per system (posix/, linux/)"
+
+
+def test_system_headers_stay_in_the_folders_per_system():
+    faults = []
+    for path in sources("src"):
+        faults += [f"{path}: {f}" for quote, name in includes(path) if (f := fault_of_system(str(path), quote, name))]
+    assert not faults, "\n".join(faults)
+
+
+def test_the_check_of_systems_finds_faults():
+    for name in "unistd.h", "dlfcn.h", "pthread.h", "strings.h", "sys/stat.h", "windows.h":
+        assert fault_of_system("src/kernel/machine.c", "<", name)
+        assert not fault_of_system("src/kernel/posix/machine.c", "<", name)
+    for name in "stdio.h", "threads.h", "jansson.h", "khub/khub.h":
+        assert not fault_of_system("src/kernel/machine.c", "<", name)
 
 
 def test_public_headers_need_the_c_library_alone():

@@ -1,9 +1,10 @@
 """What is staged is what an installation has: programs of other people build against it and run, wherever it stands."""
 import os
+import re
 import shutil
 
 import pytest
-from house import SANITIZE, STAGE, run
+from house import SANITIZE, SOURCE, STAGE, run, sources
 
 # Writes an array, reads it back, and asks both libraries for something.
 PROGRAM = r"""
@@ -65,6 +66,17 @@ def test_cmake_package(prefix, tmp_path):
         f"-DCMAKE_C_COMPILER={COMPILER[0]}", f"-DCMAKE_C_FLAGS={' '.join(COMPILER[1:])}")
     run("cmake", "--build", tmp_path / "build")
     assert run(tmp_path / "build/user", cwd=tmp_path) == PRINTS
+
+
+def test_what_messages_and_pages_name_is_there():
+    documents = STAGE / "share/doc/khub"
+    named = {name for path in sources("src", "include") for name in re.findall(r"docs/\w+\.md", (SOURCE / path).read_text())}
+    assert len(named) >= 3
+    for name in named | {"README.md", "LICENSE"}:
+        assert (documents / name).read_text() == (SOURCE / name).read_text()
+    for page in documents.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#:]+)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
 
 
 def test_only_what_belongs_there():

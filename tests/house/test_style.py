@@ -1,5 +1,6 @@
 """What can be said about the looks of the sources without taste."""
 import re
+import subprocess
 
 from house import SOURCE, run, sources
 
@@ -13,6 +14,26 @@ def test_no_file_is_two_ideas():
 
 def test_formatted():
     run("clang-format", "--dry-run", "--Werror", *sources(*OURS), cwd=SOURCE)
+
+
+def test_clang_tidy_is_answered_in_the_code():
+    """A finding is mended, or its check is left out in .clang-tidy for a reason that stands there."""
+    assert not [str(p) for p in sources(*OURS) if "NOLINT" in (SOURCE / p).read_text()]
+
+
+def test_clang_tidy_fails_on_what_it_finds(tmp_path):
+    """With the settings of sources and of tests; the latter leave one check of the former out."""
+    (tmp_path / "null.c").write_text("int f(int *p) { return p ? 0 : *p; }\n")
+    (tmp_path / "atoi.c").write_text("#include <stdlib.h>\nint f(const char *t) { return atoi(t); }\n")
+    found = {}
+    for folder in "src", "tests":
+        for name in "null.c", "atoi.c":
+            shown = run("clang-tidy", "--dump-config", f"{folder}/x.c", "--", cwd=SOURCE)
+            (tmp_path / "config").write_text(shown)
+            done = subprocess.run(["clang-tidy", "--quiet", f"--config-file={tmp_path / 'config'}", tmp_path / name, "--"],
+                                  capture_output=True, text=True, timeout=60)
+            found[folder, name] = done.returncode != 0
+    assert found == {("src", "null.c"): True, ("src", "atoi.c"): True, ("tests", "null.c"): True, ("tests", "atoi.c"): False}
 
 
 def test_every_header_is_guarded_by_its_name():

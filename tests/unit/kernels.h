@@ -219,9 +219,12 @@ static inline guarded *guarded_new(khub_dtype dtype, int32_t ndim, const int64_t
         if (i == ndim - 1) elements += gap;
     }
     g->bytes = (size_t)(elements * element) + 2 * GUARD + shift;
-    ck_assert_int_eq(posix_memalign((void **)&g->base, 64, g->bytes), 0);
-    memset(g->base, FILL, g->bytes);
-    g->t = khub_tensor_over(g->base + GUARD, dtype, ndim, g->shape);
+    void *base = NULL;
+    ck_assert_int_eq(posix_memalign(&base, 64, g->bytes), 0);
+    ck_assert_ptr_nonnull(base);
+    memset(base, FILL, g->bytes);
+    g->t = khub_tensor_over((unsigned char *)base + GUARD, dtype, ndim, g->shape);
+    g->base = base;
     g->t.byte_offset = shift;
     g->t.strides = g->strides;
     return g;

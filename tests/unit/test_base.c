@@ -10,8 +10,10 @@
 #include "base/path.h"
 #include "base/text.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 START_TEST(error_first_message_wins)
@@ -69,6 +71,18 @@ START_TEST(paths)
 }
 END_TEST
 
+static int has_nameless_files(const char *dir)
+{
+#ifdef O_TMPFILE
+    int fd = open(dir, O_TMPFILE | O_WRONLY, 0666);
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+#else
+    (void)dir;
+    return 0;
+#endif
+}
+
 START_TEST(draft_leaves_nothing_behind)
 {
     char dir[] = "/tmp/khub-base-XXXXXX";
@@ -76,11 +90,14 @@ START_TEST(draft_leaves_nothing_behind)
     char *path = khub__path_join(dir, "file");
     khub_error err = {0};
     khub__draft *draft;
-    ck_khub_ok(khub__draft_open(&draft, path, &err), &err);
-    ck_khub_ok(khub__draft_write(draft, "abc", 3, &err), &err);
-    khub__draft_discard(draft);
     char **names;
     size_t count;
+    ck_khub_ok(khub__draft_open(&draft, path, &err), &err);
+    ck_khub_ok(khub__draft_write(draft, "abc", 3, &err), &err);
+    ck_khub_ok(khub__dir_list(&names, &count, dir, &err), &err);
+    ck_assert_uint_eq(count, has_nameless_files(dir) ? 0 : 1); /* what a kill would leave */
+    khub_free(names);
+    khub__draft_discard(draft);
     ck_khub_ok(khub__dir_list(&names, &count, dir, &err), &err);
     ck_assert_uint_eq(count, 0);
     khub_free(names);
@@ -97,6 +114,58 @@ START_TEST(draft_leaves_nothing_behind)
     ck_khub_fails(khub__file_map(&bytes, path, &err), &err, KHUB_E_NOTFOUND, "No such file");
     ck_assert_int_eq(rmdir(dir), 0);
     khub_free(path);
+}
+END_TEST
+
+/* With the permissions that the umask leaves, over a file, over a link; not over a directory. */
+START_TEST(draft_in_place_of_something)
+{
+    char dir[] = "/tmp/khub-base-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    char *path = khub__path_join(dir, "file");
+    khub_error err = {0};
+    khub__draft *draft;
+    struct stat st;
+    mode_t before = umask(027);
+    ck_assert_int_eq(symlink("nowhere", path), 0);
+    for (int i = 0; i < 2; i++) {
+        ck_khub_ok(khub__draft_open(&draft, path, &err), &err);
+        ck_khub_ok(khub__draft_sync(draft, &err), &err);
+        ck_khub_ok(khub__draft_commit(draft, &err), &err);
+        ck_assert_int_eq(lstat(path, &st), 0);
+        ck_assert_uint_eq(st.st_mode, S_IFREG | 0640);
+    }
+    umask(before);
+    unlink(path);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    ck_khub_fails(khub__draft_open(&draft, path, &err), &err, KHUB_E_IO,
+                  "file: can't create it: Is a directory");
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(rmdir(dir), 0);
+    khub_free(path);
+}
+END_TEST
+
+/* A link that leads nowhere was meant to lead somewhere. */
+START_TEST(kinds_of_files)
+{
+    char dir[] = "/tmp/khub-base-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    char *path = khub__path_join(dir, "link"), *below = khub__path_join(dir, "link/below");
+    ck_assert_int_eq(khub__file_kind(path), KHUB__FILE_NONE);
+    ck_assert_int_eq(symlink("nowhere", path), 0);
+    ck_assert_int_eq(khub__file_kind(path), KHUB__FILE_BROKEN);
+    ck_assert_int_eq(khub__file_kind(below), KHUB__FILE_NONE);
+    unlink(path);
+    ck_assert_int_eq(symlink("link", path), 0);
+    ck_assert_int_eq(khub__file_kind(path), KHUB__FILE_BROKEN);
+    unlink(path);
+    ck_assert_int_eq(symlink(".", path), 0);
+    ck_assert_int_eq(khub__file_kind(path), KHUB__FILE_DIRECTORY);
+    unlink(path);
+    ck_assert_int_eq(rmdir(dir), 0);
+    khub_free(path);
+    khub_free(below);
 }
 END_TEST
 
@@ -178,6 +247,17 @@ START_TEST(json_of_strangers)
     memset(deep, '[', 5000000);
     ck_khub_fails(khub__json_parse(&root, deep, 5000000, "f.json", &err), &err, KHUB_E_FORMAT,
                   "nested deeper");
+    size_t length; /* {"a":[[],[],... of a million, which jansson would take 130 MB for */
+    memcpy(deep, "{\"a\":[", 6);
+    for (length = 6; length < 6 + 3 * (1 << 20); length += 3)
+        memcpy(deep + length, "[],", 3);
+    memcpy(deep + length - 1, "]}", 2);
+    ck_khub_fails(khub__json_parse(&root, deep, length + 1, "f.json", &err), &err, KHUB_E_FORMAT,
+                  "f.json: holds more than a million values");
+    memset(deep + 2, ',', 4999990); /* in a string they are no values */
+    memcpy(deep + 4999992, "\":1}", 5);
+    ck_khub_ok(khub__json_parse(&root, deep, 4999996, "f.json", &err), &err);
+    json_decref(root);
     free(deep);
     ck_khub_ok(khub__json_parse(&root, "{\"a\":\"1\",\"b\":null}", 18, "f.json", &err), &err);
     khub__json_source source = {"f.json", &err};
@@ -264,6 +344,6 @@ START_TEST(an_index_finds_what_is_in_it)
 END_TEST
 
 UNIT("base", error_first_message_wins, error_long_text_is_cut_between_characters, status_names, paths,
-     draft_leaves_nothing_behind, draft_onto_a_device_writes_to_it, draft_of_the_longest_name,
-     stream_reads_exactly, json_of_strangers, json_without_memory, options_of_another_version,
-     an_index_finds_what_is_in_it)
+     draft_leaves_nothing_behind, draft_in_place_of_something, kinds_of_files,
+     draft_onto_a_device_writes_to_it, draft_of_the_longest_name, stream_reads_exactly, json_of_strangers,
+     json_without_memory, options_of_another_version, an_index_finds_what_is_in_it)

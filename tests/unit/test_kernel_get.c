@@ -127,12 +127,21 @@ START_TEST(LOCAL_KERNELS_puts_one_in_the_place_of_another)
 {
     khub_error err = {0};
     char list[8192];
-    snprintf(list, sizeof(list), "org/a=/nowhere:org/name=%s:broken", fake_repository("good"));
+    snprintf(list, sizeof(list), ":org/a=/nowhere::org/name=%s:", fake_repository("good"));
     setenv("LOCAL_KERNELS", list, 1);
     ck_khub_ok(get("org/name@v1", NULL, NULL, &err), &err);
     ck_khub_ok(get("org/name", NULL, NULL, &err), &err);
     ck_khub_fails(get("org/a@v1", NULL, NULL, &err), &err, KHUB_E_NOTFOUND, "/nowhere");
     ck_khub_fails(get("org/nam@v1", NULL, NULL, &err), &err, KHUB_E_UNSUPPORTED, "org/nam@v1");
+    static const char *const wrong[] = {"nonsense", "org/b=", "=/x", "="};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        char words[100];
+        snprintf(list, sizeof(list), "org/name=%s:%s", fake_repository("good"), wrong[i]);
+        snprintf(words, sizeof(words), "LOCAL_KERNELS: \"%s\" isn't NAME=PATH", wrong[i]);
+        setenv("LOCAL_KERNELS", list, 1);
+        ck_khub_fails(get("org/name@v1", NULL, NULL, &err), &err, KHUB_E_INVAL, words);
+        ck_khub_fails(get("khub/norm", NULL, NULL, &err), &err, KHUB_E_INVAL, words);
+    }
 }
 END_TEST
 

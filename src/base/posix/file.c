@@ -128,10 +128,17 @@ void khub__stream_close(khub__stream *stream)
 enum khub__file_kind khub__file_kind(const char *path)
 {
     struct stat st;
-    if (stat(path, &st) != 0) return KHUB__FILE_NONE;
+    if (stat(path, &st) != 0)
+        return (errno == ENOENT || errno == ENOTDIR) && lstat(path, &st) != 0 ? KHUB__FILE_NONE
+                                                                              : KHUB__FILE_BROKEN;
     return S_ISREG(st.st_mode)   ? KHUB__FILE_REGULAR
            : S_ISDIR(st.st_mode) ? KHUB__FILE_DIRECTORY
                                  : KHUB__FILE_OTHER;
+}
+
+int khub__file_may_use(const char *path)
+{
+    return access(path, R_OK | W_OK) == 0;
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -196,7 +203,9 @@ int khub__dir_list_dirs(char ***names, size_t *count, const char *path, khub_err
 struct khub__draft {
     int fd;
     char *path;
-    char *temporary; /* NULL: `path` is a device or a pipe, which is written to as it is */
+    char *temporary; /* its name until it is put in place; NULL: it has none, or it is a device */
+    int nameless;    /* O_TMPFILE */
+    int synced;
 };
 
 void khub__draft_discard(khub__draft *draft)
@@ -209,29 +218,79 @@ void khub__draft_discard(khub__draft *draft)
     khub__free(draft);
 }
 
-/* A new file with the permissions that the umask gives (mkstemp's 0600 would stay). */
-static int create_beside(khub__draft *draft, const char *path)
+/* Under this name the kernel knows an open file. */
+static const char *name_of(int fd, char name[32])
 {
-    if (khub__file_kind(path) == KHUB__FILE_OTHER) { /* a rename would put a file in place of /dev/null */
-        draft->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-        return draft->fd < 0 ? -1 : 0;
+    snprintf(name, 32, "/proc/self/fd/%d", fd);
+    return name;
+}
+
+/* Makes the draft a file without a name, which can be given one later. 0: this can't be had here; -1: errno.
+ */
+static int open_nameless(khub__draft *draft)
+{
+#ifdef O_TMPFILE
+    char name[32], *dir = khub__path_parent(draft->path);
+    if (!dir) {
+        errno = ENOMEM;
+        return -1;
     }
+    draft->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    khub__free(dir);
+    if (draft->fd >= 0 && access(name_of(draft->fd, name), F_OK) != 0) { /* no /proc */
+        close(draft->fd);
+        draft->fd = -1;
+    }
+    draft->nameless = draft->fd >= 0;
+#endif
+    return draft->nameless;
+}
+
+/* A name that nothing has yet: creates an empty file there (mkstemp's mode 0600 would stay), or links the
+ * nameless one to it. */
+static int take_name(khub__draft *draft, const char *name)
+{
+    char nameless[32];
+    if (draft->nameless)
+        return linkat(AT_FDCWD, name_of(draft->fd, nameless), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+    draft->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return draft->fd < 0 ? -1 : 0;
+}
+
+static int name_it(khub__draft *draft)
+{
     for (unsigned attempt = 0; attempt < 100; attempt++) {
-        khub__text name = {0}; /* short: the file's own name may be as long as the system allows */
-        khub__text_add_bytes(&name, path, (size_t)(khub__path_name(path) - path));
-        khub__text_addf(&name, ".khub-%ld-%u.tmp", (long)getpid(), attempt);
-        draft->temporary = khub__text_take(&name);
-        if (!draft->temporary) {
+        khub__text text = {0}; /* short: the file's own name may be as long as the system allows */
+        khub__text_add_bytes(&text, draft->path, (size_t)(khub__path_name(draft->path) - draft->path));
+        khub__text_addf(&text, ".khub-%ld-%u.tmp", (long)getpid(), attempt);
+        char *name = khub__text_take(&text);
+        if (!name) {
             errno = ENOMEM;
             return -1;
         }
-        draft->fd = open(draft->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (draft->fd >= 0) return 0;
-        khub__free(draft->temporary); /* not ours to unlink */
-        draft->temporary = NULL;
+        if (take_name(draft, name) == 0) {
+            draft->temporary = name;
+            return 0;
+        }
+        khub__free(name); /* not ours to unlink */
         if (errno != EEXIST) return -1;
     }
     return -1;
+}
+
+static int create_beside(khub__draft *draft)
+{
+    enum khub__file_kind kind = khub__file_kind(draft->path);
+    if (kind == KHUB__FILE_DIRECTORY) {
+        errno = EISDIR;
+        return -1;
+    }
+    if (kind == KHUB__FILE_OTHER) { /* a rename would put a file in place of /dev/null */
+        draft->fd = open(draft->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        return draft->fd < 0 ? -1 : 0;
+    }
+    int nameless = open_nameless(draft);
+    return nameless ? (nameless < 0 ? -1 : 0) : name_it(draft);
 }
 
 int khub__draft_open(khub__draft **out, const char *path, khub_error *err)
@@ -241,7 +300,7 @@ int khub__draft_open(khub__draft **out, const char *path, khub_error *err)
     if (!draft) return khub__fail_memory(err, "writing a file");
     draft->fd = -1;
     draft->path = khub__strdup(path);
-    if (!draft->path || create_beside(draft, path) != 0) {
+    if (!draft->path || create_beside(draft) != 0) {
         if (!draft->path) errno = ENOMEM;
         int rc = khub__fail_errno(err, path, "create it");
         khub__draft_discard(draft);
@@ -264,21 +323,32 @@ int khub__draft_write(khub__draft *draft, const void *data, size_t bytes, khub_e
     return KHUB_OK;
 }
 
+int khub__draft_sync(khub__draft *draft, khub_error *err)
+{
+    if (fsync(draft->fd) != 0 && errno != EINVAL && errno != EROFS)
+        return khub__fail_errno(err, draft->path, "write it");
+    draft->synced = 1;
+    return KHUB_OK;
+}
+
+/* -1: errno says why not. */
+static int put_in_place(khub__draft *draft)
+{
+    if (draft->nameless && name_it(draft) != 0) return -1;
+    int fd = draft->fd;
+    draft->fd = -1;
+    if (close(fd) != 0) return -1;
+    if (!draft->temporary) return 0; /* a device */
+    if (rename(draft->temporary, draft->path) != 0) return -1;
+    khub__free(draft->temporary); /* it has the final name now */
+    draft->temporary = NULL;
+    return 0;
+}
+
 int khub__draft_commit(khub__draft *draft, khub_error *err)
 {
-    int failed = fsync(draft->fd) != 0 && errno != EINVAL && errno != EROFS;
-    int saved = errno;
-    if (close(draft->fd) != 0 && !failed) failed = 1, saved = errno;
-    draft->fd = -1;
-    if (!failed && draft->temporary && rename(draft->temporary, draft->path) != 0) failed = 1, saved = errno;
-    int rc = KHUB_OK;
-    if (failed) {
-        errno = saved;
-        rc = khub__fail_errno(err, draft->path, "write it");
-    } else {
-        khub__free(draft->temporary); /* it has the final name now */
-        draft->temporary = NULL;
-    }
+    int rc = draft->synced ? KHUB_OK : khub__draft_sync(draft, err);
+    if (rc == KHUB_OK && put_in_place(draft) != 0) rc = khub__fail_errno(err, draft->path, "write it");
     khub__draft_discard(draft);
     return rc;
 }

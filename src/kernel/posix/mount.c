@@ -35,7 +35,7 @@ static void find_mount(const char *path, char mount[PATH_MAX])
         char point[PATH_MAX];
         if (sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1) continue;
         unescape(point);
-        if (is_above(point, real) && strlen(point) >= strlen(mount)) strcpy(mount, point);
+        if (is_above(point, real) && strlen(point) >= strlen(mount)) memcpy(mount, point, strlen(point) + 1);
     }
     if (f) fclose(f);
 }

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -157,6 +158,14 @@ const char *khub__loaded_path(const char *name, khub__pool *pool)
 {
     lookup l = {.name = name};
     return dl_iterate_phdr(match_object, &l) ? khub__pool_text(pool, l.path) : NULL;
+}
+
+void *khub__loaded_symbol(const char *path, const char *name)
+{
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    void *symbol = handle ? dlsym(handle, name) : NULL;
+    if (handle) dlclose(handle); /* gives back our count of it, the library stays */
+    return symbol;
 }
 
 static const char *judge(const unsigned char *head, long length)

@@ -2,6 +2,7 @@
 
 #include "platform/linux/small.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,25 +55,37 @@ static uint64_t least(uint64_t so_far, long long quota, long long period)
     return !so_far || limit < so_far ? limit : so_far;
 }
 
+/* The number after blanks at *text, which is moved past it. 0: none, or one too large. */
+static long long number(const char **text)
+{
+    char *end;
+    errno = 0;
+    long long n = strtoll(*text, &end, 10);
+    *text = end;
+    return errno ? 0 : n;
+}
+
 /* Version 2: "150000 100000", or "max 100000". */
 static uint64_t unified_limit(uint64_t so_far, const char *root, const char *dir)
 {
     char path[MAX_PATH], text[128];
-    long long quota = 0, period = 0;
+    const char *at = text;
     snprintf(path, sizeof(path), "%s/cpu.max", dir);
     if (khub__small_read(text, sizeof(text), root, path) <= 0) return so_far;
-    return sscanf(text, "%20lld %20lld", &quota, &period) == 2 ? least(so_far, quota, period) : so_far;
+    long long quota = number(&at), period = number(&at);
+    return least(so_far, quota, period);
 }
 
 /* Version 1: two files; a quota of -1 is none. */
 static uint64_t split_limit(uint64_t so_far, const char *root, const char *dir)
 {
     char path[MAX_PATH], quota[64], period[64];
+    const char *at_quota = quota, *at_period = period;
     snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", dir);
     if (khub__small_read(quota, sizeof(quota), root, path) <= 0) return so_far;
     snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", dir);
     if (khub__small_read(period, sizeof(period), root, path) <= 0) return so_far;
-    return least(so_far, atoll(quota), atoll(period));
+    return least(so_far, number(&at_quota), number(&at_period));
 }
 
 /* Asks the group `group` below `mount` and every group above it. Inside a container the path may not exist,

@@ -1,7 +1,6 @@
 /* The CUDA driver API. Numbers are those of its documentation (cuda.h). */
 #include "platform/probe/probe.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 
 enum { CUDA_SUCCESS = 0, CUDA_ERROR_STUB_LIBRARY = 34, CUDA_ERROR_NO_DEVICE = 100 };
@@ -21,7 +20,7 @@ typedef struct driver {
 static int bind(driver *d, void *library, probe_answer *answer)
 {
     memset(d, 0, sizeof(*d));
-    void *words = dlsym(library, "cuGetErrorString");
+    void *words = probe_find(library, "cuGetErrorString");
     memcpy(&d->words, &words, sizeof(words));
     return probe_symbol(&d->init, library, "cuInit", answer) ||
            probe_symbol(&d->version, library, "cuDriverGetVersion", answer) ||
@@ -74,7 +73,7 @@ void probe_cuda(probe_answer *answer, void *library)
         return;
     }
     probe_doing("asking for devices");
-    if ((rc = d.version(&version)) == CUDA_SUCCESS) /* 12080 is 12.8 */
+    if (d.version(&version) == CUDA_SUCCESS) /* 12080 is 12.8 */
         snprintf(answer->version, sizeof(answer->version), "%d.%d", version / 1000, version % 1000 / 10);
     if ((rc = d.count(&count)) != CUDA_SUCCESS || count <= 0) {
         fail(answer, &d, "cuDeviceGetCount", rc ? rc : CUDA_ERROR_NO_DEVICE);

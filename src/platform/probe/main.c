@@ -1,30 +1,16 @@
 /* khub-probe BACKEND LIBRARY SECONDS: see protocol.h. */
 #include "platform/probe/probe.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#if defined(__linux__)
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#endif
 
 static char output[PROBE_MAX_BYTES];
 static size_t length;
 
 static void flush(void)
 {
-    for (size_t done = 0; done < length;) {
-        ssize_t n = write(PROBE_FD, output + done, length - done);
-        if (n <= 0) break; /* nobody listens any more */
-        done += (size_t)n;
-    }
+    probe_send(output, length);
     length = 0;
 }
 
@@ -95,26 +81,11 @@ probe_device *probe_next(probe_answer *answer)
 
 int probe_symbol(void *function, void *library, const char *name, probe_answer *answer)
 {
-    void *symbol = dlsym(library, name);
+    void *symbol = probe_find(library, name);
     memcpy(function, &symbol, sizeof(symbol)); /* POSIX: a data pointer can hold a function's */
     if (symbol) return 0;
     probe_say(answer, "broken", "has no function %s", name);
     return -1;
-}
-
-/* However a driver behaves, it ends with us, leaves no core file and holds on to nothing of the caller's. */
-static void confine(unsigned seconds)
-{
-    struct rlimit none = {0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    fcntl(PROBE_FD, F_SETFD, FD_CLOEXEC);
-#if defined(__linux__)
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-#if defined(SYS_close_range)
-    syscall(SYS_close_range, PROBE_FD + 1, ~0u, 0);
-#endif
-#endif
-    alarm(seconds);
 }
 
 int main(int argc, char **argv)
@@ -124,16 +95,17 @@ int main(int argc, char **argv)
         void (*ask)(probe_answer *, void *);
     } backends[] = {{"cuda", probe_cuda}, {"rocm", probe_rocm}, {"xpu", probe_xpu}};
     static probe_answer answer = {.presence = "broken"};
-    if (argc != 4 || fcntl(PROBE_FD, F_GETFD) < 0) {
+    if (argc != 4 || !probe_is_heard()) {
         fputs("khub-probe is run by libkhub to ask accelerator drivers; it does nothing by hand\n", stderr);
         return 2;
     }
-    confine((unsigned)strtoul(argv[3], NULL, 10));
+    const char *why = NULL;
+    probe_confine((unsigned)strtoul(argv[3], NULL, 10));
     probe_doing("opening it");
-    void *library = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
-    if (!library) probe_say(&answer, "broken", "the loader refuses it: %s", dlerror());
+    void *library = probe_open(argv[2], &why);
+    if (!library) probe_say(&answer, "broken", "the loader refuses it: %s", why);
     for (size_t i = 0; library && i < sizeof(backends) / sizeof(*backends); i++)
         if (!strcmp(argv[1], backends[i].name)) backends[i].ask(&answer, library);
     put_answer(&answer);
-    _exit(0); /* a driver's exit handlers may hang */
+    probe_leave();
 }

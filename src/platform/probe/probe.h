@@ -33,6 +33,16 @@ probe_device *probe_next(probe_answer *answer);
  * saying that it is missing. */
 int probe_symbol(void *function, void *library, const char *name, probe_answer *answer);
 
+/* The system's part (posix/system.c). */
+int probe_is_heard(void);                             /* 1 when PROBE_FD is open */
+void probe_send(const char *data, size_t bytes);      /* to PROBE_FD, whether anybody reads it or not */
+void *probe_open(const char *path, const char **why); /* NULL: *why has the loader's words */
+void *probe_find(void *library, const char *name);    /* a symbol; NULL: there is none */
+/* However a driver behaves, it ends with us, after so many seconds at most, leaves no core file and holds on
+ * to nothing of the caller's. */
+void probe_confine(unsigned seconds);
+_Noreturn void probe_leave(void); /* without exit handlers: a driver's may hang */
+
 /* One per backend; `library` is open. */
 void probe_cuda(probe_answer *answer, void *library);
 void probe_rocm(probe_answer *answer, void *library);

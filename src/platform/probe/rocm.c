@@ -1,7 +1,6 @@
 /* The HIP runtime of ROCm (hip_runtime_api.h). */
 #include "platform/probe/probe.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 
 enum { HIP_SUCCESS = 0, HIP_ERROR_NO_DEVICE = 100, PROPERTIES_BYTES = 16384 };
@@ -17,8 +16,9 @@ typedef struct runtime {
 static int bind(runtime *r, void *library, probe_answer *answer)
 {
     /* From ROCm 6 on the old name is an old layout; both begin with the name and hold the architecture. */
-    const char *properties = dlsym(library, "hipGetDevicePropertiesR0600") ? "hipGetDevicePropertiesR0600"
-                                                                           : "hipGetDeviceProperties";
+    const char *properties = probe_find(library, "hipGetDevicePropertiesR0600")
+                                 ? "hipGetDevicePropertiesR0600"
+                                 : "hipGetDeviceProperties";
     return probe_symbol(&r->version, library, "hipRuntimeGetVersion", answer) ||
            probe_symbol(&r->count, library, "hipGetDeviceCount", answer) ||
            probe_symbol(&r->properties, library, properties, answer) ||

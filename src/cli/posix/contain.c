@@ -15,6 +15,7 @@
 /* What the child leaves for the parent to read, in memory that both have. */
 static volatile struct {
     int returned;      /* the command came back; what follows is the end of the process */
+    int status;        /* what it returned */
     char stage[16];    /* "load" or "call"; empty: none of them is going on */
     char object[4000]; /* the library, the function */
 } * page;
@@ -48,11 +49,23 @@ static void hand_on(int number)
 static const int handed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 enum { HANDED_ON = sizeof(handed_on) / sizeof(*handed_on) };
 
+/* What the caller ignores (nohup, a shell's background job) stays ignored. */
 static void handle(void (*handler)(int))
 {
-    struct sigaction action = {.sa_handler = handler};
+    struct sigaction action = {.sa_handler = handler}, before;
     for (size_t i = 0; i < HANDED_ON; i++)
-        sigaction(handed_on[i], &action, NULL);
+        if (sigaction(handed_on[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(handed_on[i], &action, NULL);
+}
+
+/* Blocks them; *before is what was blocked before. */
+static void hold_signals(sigset_t *before)
+{
+    sigset_t held;
+    sigemptyset(&held);
+    for (size_t i = 0; i < HANDED_ON; i++)
+        sigaddset(&held, handed_on[i]);
+    sigprocmask(SIG_BLOCK, &held, before);
 }
 
 /* In the child: the command, then the end of the process with all atexit functions. */
@@ -65,6 +78,7 @@ static void run(const cli_command *command, int argc, char **argv, pid_t parent)
     (void)parent;
     cli_observe(observe);
     int status = cli_finish(command->run(argc, argv));
+    page->status = status;
     page->returned = 1;
     exit(status);
 }
@@ -111,7 +125,7 @@ static const char *signal_name(int number, char buffer[24])
 static int judge(int ended)
 {
     char how[100];
-    if (WIFEXITED(ended) && page->returned) return WEXITSTATUS(ended);
+    if (WIFEXITED(ended) && page->returned && WEXITSTATUS(ended) == page->status) return page->status;
     if (WIFSIGNALED(ended)) {
         char number[24];
         const char *words = strsignal(WTERMSIG(ended));
@@ -134,17 +148,14 @@ int cli_contain(const cli_command *command, int argc, char **argv)
     }
     fflush(NULL);
     pid_t parent = getpid();
-    handle(hand_on); /* before the child is there, so that no signal falls between */
+    sigset_t before;
+    hold_signals(&before); /* one that comes now waits until it can be handed on */
     pid_t pid = fork();
-    if (pid < 0) {
-        handle(SIG_DFL);
-        return command->run(argc, argv);
-    }
-    if (pid == 0) {
-        handle(SIG_DFL);
-        run(command, argc, argv, parent);
-    }
     child = pid;
+    if (pid > 0) handle(hand_on);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (pid < 0) return command->run(argc, argv);
+    if (pid == 0) run(command, argc, argv, parent);
     int ended = 0;
     while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
         continue;

@@ -1,0 +1,43 @@
+/* What the commands ask the system themselves. */
+#include "cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A file that is opened must not take the number of a standard stream that is closed. /dev/null the wrong way
+ * round lets each use of the stream fail as before. */
+static void keep_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0) (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* A closed stdout and a file past the limit are errors to report, not deaths; a caller that ignores SIGCHLD
+ * must not take the end of a child away from us. */
+static void set_signals(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+void cli_prepare(void)
+{
+    keep_streams();
+    set_signals();
+}
+
+int cli_is_terminal(FILE *file)
+{
+    return isatty(fileno(file));
+}
+
+const char *cli_not_a_directory(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) return strerror(errno);
+    return S_ISDIR(st.st_mode) ? NULL : "is no directory";
+}
