@@ -1,0 +1,140 @@
+#include "hub/fetch.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "hub/clock.h"
+#include "hub/token.h"
+
+enum { TICK_MS = 30 };
+
+static void wait_until(khub__fetcher *f, khub__job *job, uint64_t ms)
+{
+    job->wait_until_ms = ms;
+    job->next = f->waiting;
+    f->waiting = job;
+}
+
+/* The next job whose time has come; NULL: none now. */
+static khub__job *take_job(khub__fetcher *f, uint64_t now)
+{
+    for (khub__job **at = &f->waiting; *at; at = &(*at)->next) {
+        khub__job *job = *at;
+        if (job->wait_until_ms > now) continue;
+        *at = job->next;
+        return job;
+    }
+    return f->next < f->count ? &f->jobs[f->next++] : NULL;
+}
+
+static khub__lane *free_lane(khub__fetcher *f)
+{
+    size_t lanes = khub__engine_multiplexes(f->client->engine) ? KHUB__LANES_SHARED : KHUB__LANES;
+    for (size_t i = 0; i < lanes; i++)
+        if (!f->lanes[i].job) return &f->lanes[i];
+    return NULL;
+}
+
+/* Tells the sink, and sends the request unless everything is there already. */
+static int start_job(khub__fetcher *f, khub__lane *lane, khub__job *job, uint64_t now, khub_error *err)
+{
+    int rc = KHUB_OK;
+    if (!job->begun && khub__job_etag(job) && job->size != UINT64_MAX) rc = khub__job_begin(f, job, err);
+    if (rc == KHUB__SINK_BUSY) {
+        wait_until(f, job, now + KHUB__BUSY_MS);
+        return KHUB_OK;
+    }
+    if (rc == KHUB_OK && job->begun && job->done == job->size) return khub__job_finish(f, job, err);
+    if (rc != KHUB_OK) return rc;
+    lane->job = job;
+    return khub__lane_start(lane, err);
+}
+
+static int start_some(khub__fetcher *f, khub_error *err)
+{
+    uint64_t now = khub__now_ms();
+    int rc = KHUB_OK;
+    for (khub__lane *lane; rc == KHUB_OK && (lane = free_lane(f));) {
+        khub__job *job = take_job(f, now);
+        if (!job) break;
+        rc = start_job(f, lane, job, now, err);
+        if (rc == KHUB_OK) rc = khub__client_tick(f->client, err);
+    }
+    return rc;
+}
+
+static int end_some(khub__fetcher *f, khub_error *err)
+{
+    khub__transfer *ended;
+    int rc = KHUB_OK;
+    while (rc == KHUB_OK && (ended = khub__engine_ended(f->client->engine))) {
+        rc = khub__lane_end(ended->request->self, err);
+        if (rc == KHUB_OK) rc = khub__client_tick(f->client, err);
+    }
+    return rc;
+}
+
+static int run(khub__fetcher *f, khub_error *err)
+{
+    int rc = KHUB_OK;
+    while (rc == KHUB_OK && f->finished < f->count) {
+        rc = start_some(f, err);
+        if (rc == KHUB_OK && f->finished < f->count) rc = khub__engine_step(f->client->engine, TICK_MS, err);
+        if (rc == KHUB_OK) rc = end_some(f, err);
+        if (rc == KHUB_OK) rc = khub__client_tick(f->client, err);
+    }
+    return rc;
+}
+
+/* What arrived is good when it was the network, the user or another file that ended it. */
+static int is_worth_keeping(int rc)
+{
+    return rc == KHUB_E_NETWORK || rc == KHUB_E_CANCELED || rc == KHUB_E_NOMEM;
+}
+
+static void give_up(khub__fetcher *f, int rc)
+{
+    for (size_t i = 0; i < KHUB__LANES_SHARED; i++)
+        khub__lane_clear(&f->lanes[i]);
+    for (size_t i = 0; i < f->next; i++)
+        if (f->jobs[i].begun) f->jobs[i].file->sink->abandon(f->jobs[i].file->self, is_worth_keeping(rc));
+}
+
+static void set_up(khub__fetcher *f, const khub__fetch *files, const char *what)
+{
+    f->client->at = (khub_progress){.what = what, .files_total = (uint32_t)f->count};
+    for (size_t i = 0; i < f->count; i++) {
+        f->jobs[i].file = &files[i];
+        f->jobs[i].size = files[i].size;
+        if (files[i].size != UINT64_MAX) f->client->at.bytes_total += files[i].size;
+    }
+    for (size_t i = 0; i < KHUB__LANES_SHARED; i++)
+        f->lanes[i].fetcher = f;
+}
+
+int khub__client_fetch(khub__client *client, const khub__repo *repo, const char *commit,
+                       const khub__fetch *files, size_t count, const char *what, khub_error *err)
+{
+    if (count == 0) return KHUB_OK;
+    int rc = khub__client_connect(client, what, err);
+    if (rc != KHUB_OK) return rc;
+    khub__fetcher *f = khub__calloc(1, sizeof(*f));
+    if (f) f->jobs = khub__calloc(count, sizeof(*f->jobs));
+    if (!f || !f->jobs) {
+        khub__free(f);
+        return khub__fail_memory(err, "fetching files");
+    }
+    f->client = client;
+    f->repo = repo;
+    f->commit = commit;
+    f->count = count;
+    set_up(f, files, what);
+    rc = run(f, err);
+    give_up(f, rc);
+    for (size_t i = 0; i < count; i++)
+        khub__free(f->jobs[i].learned_etag);
+    khub__free(f->jobs);
+    khub__free(f);
+    if (err) khub__token_hide(err->message, client->settings.token);
+    client->at.what = NULL; /* the caller's, borrowed for the call */
+    return rc;
+}

@@ -1,0 +1,67 @@
+/* Many files at once: jobs (one per file) are carried by lanes (one per request under way). */
+#ifndef HUB_FETCH_H
+#define HUB_FETCH_H
+
+#include "hub/ask.h"
+
+enum {
+    KHUB__LANES = 8,         /* requests at a time; as many connections where one carries one request */
+    KHUB__LANES_SHARED = 32, /* where a connection carries many */
+    KHUB__BUSY_MS = 50       /* how often a file that someone else is bringing is asked for again */
+};
+
+typedef struct khub__job khub__job;
+typedef struct khub__lane khub__lane;
+typedef struct khub__fetcher khub__fetcher;
+
+/* One file. There may be a million: what only a request needs is in the lane. */
+struct khub__job {
+    const khub__fetch *file;
+    char *learned_etag; /* from an answer, when the tree didn't say; owned */
+    uint64_t size;      /* UINT64_MAX: unknown */
+    uint64_t done;      /* bytes that the sink has, in order */
+    uint64_t wait_until_ms;
+    uint64_t retried_at; /* `done` at the last try that brought something */
+    khub__job *next;     /* in the list of those that wait */
+    unsigned char begun, retries, restarts;
+};
+
+/* A request for bytes `at`..`end` of a job's file. */
+struct khub__lane {
+    khub__transfer transfer;
+    khub__request request;
+    khub__fetcher *fetcher;
+    khub__job *job; /* NULL: the lane is free */
+    char *url;
+    uint64_t at, end;
+    int put_off; /* the sink is busy, or has some already: the request ends without being a failure */
+};
+
+struct khub__fetcher {
+    khub__client *client;
+    const khub__repo *repo;
+    const char *commit;
+    khub__job *jobs;
+    size_t count, next, finished; /* `next` is the first that was never tried */
+    khub__job *waiting;
+    khub__lane lanes[KHUB__LANES_SHARED];
+};
+
+/* The name of the job's content; NULL: not known yet. */
+const char *khub__job_etag(const khub__job *job);
+
+/* Tells the sink that the file comes. Fills in what is there. KHUB__SINK_BUSY. */
+int khub__job_begin(khub__fetcher *fetcher, khub__job *job, khub_error *err);
+int khub__job_finish(khub__fetcher *fetcher, khub__job *job, khub_error *err);
+int khub__job_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err);
+
+/* Sends the request for what is missing of lane->job. */
+int khub__lane_start(khub__lane *lane, khub_error *err);
+
+/* Its request has ended. What comes next is in the job. */
+int khub__lane_end(khub__lane *lane, khub_error *err);
+
+/* Makes the lane free, its request stopped. */
+void khub__lane_clear(khub__lane *lane);
+
+#endif

@@ -1,0 +1,289 @@
+#include "hub/flight.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "hub/clock.h"
+#include "hub/token.h"
+#include "hub/url.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { HOPS_MAX = 10, IGNORED_MAX = 1 << 20, BUFFER_BYTES = 256 << 10 };
+
+static int is_redirect(int status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/* Takes what this answer says of the content, unless one before it did. */
+static void note_content(khub__transfer *transfer)
+{
+    const khub__answer *answer = &transfer->answer;
+    khub__hash_kind kind;
+    int is_hash = khub__hash_kind_of(&kind, answer->etag) == 0;
+    if (!transfer->etag[0] || (is_hash && khub__hash_kind_of(&kind, transfer->etag) != 0))
+        strcpy(transfer->etag, answer->etag); /* a redirect may have an ETag of its own, which is no hash */
+    if (!transfer->commit[0]) strcpy(transfer->commit, answer->commit);
+    if (transfer->size != UINT64_MAX) return;
+    if (answer->linked_size != UINT64_MAX)
+        transfer->size = answer->linked_size;
+    else if (answer->status == 200)
+        transfer->size = answer->length;
+    else if (answer->status == 206 || answer->status == 416)
+        transfer->size = answer->range_total;
+}
+
+/* The listener wants it: a success, or the refusal of a range. */
+static int is_wanted(const khub__transfer *transfer)
+{
+    int status = transfer->answer.status;
+    return status / 100 == 2 || (status == 416 && transfer->request->from != UINT64_MAX);
+}
+
+static int take_head(khub__flight *flight)
+{
+    khub__transfer *transfer = flight->transfer;
+    const khub__answer *answer = &transfer->answer;
+    if (answer->status / 100 != 2 && !is_redirect(answer->status) && !is_wanted(transfer)) return KHUB_OK;
+    note_content(transfer);
+    if (!is_wanted(transfer)) return KHUB_OK;
+    if (answer->encoded)
+        return khub__fail(&transfer->why, KHUB_E_FORMAT,
+                          "the answer is compressed though it was asked for as it is");
+    if (answer->status == 206 && transfer->request->from == UINT64_MAX)
+        return khub__fail(&transfer->why, KHUB_E_FORMAT,
+                          "the answer is a part though the whole was asked for");
+    return transfer->request->head
+               ? transfer->request->head(transfer->request->self, transfer, &transfer->why)
+               : KHUB_OK;
+}
+
+static size_t on_header(char *line, size_t size, size_t count, void *user)
+{
+    khub__flight *flight = user;
+    khub__transfer *transfer = flight->transfer;
+    size_t length = size * count;
+    flight->last_ms = khub__now_ms();
+    if (flight->head_seen) return length; /* trailers */
+    transfer->status = khub__answer_line(&transfer->answer, line, length, &transfer->why);
+    int is_end = length <= 2 && (line[0] == '\r' || line[0] == '\n');
+    if (transfer->status == KHUB_OK && is_end && transfer->answer.status >= 200) {
+        flight->head_seen = 1;
+        transfer->status = take_head(flight);
+    }
+    return transfer->status == KHUB_OK ? length : 0;
+}
+
+static size_t on_body(char *data, size_t size, size_t count, void *user)
+{
+    khub__flight *flight = user;
+    khub__transfer *transfer = flight->transfer;
+    size_t length = size * count;
+    flight->last_ms = khub__now_ms();
+    if (!is_wanted(transfer) || transfer->answer.status == 416) {
+        flight->ignored += length;
+        return flight->ignored <= IGNORED_MAX ? length : 0;
+    }
+    int rc = transfer->request->body(transfer->request->self, transfer, data, length, &transfer->why);
+    if (rc == KHUB__PAUSE) {
+        flight->paused = 1;
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    transfer->status = rc;
+    if (rc == KHUB_OK) transfer->bytes += length;
+    return rc == KHUB_OK ? length : 0;
+}
+
+/* libcurl reads the proxies' variables itself, but not HTTP_PROXY, which a web server could set from a
+ * request's header (then REQUEST_METHOD is set too). The other tools read it. */
+static void set_proxy(const khub__curl_table *curl, CURL *easy, const char *url)
+{
+    const char *proxy =
+        khub__env("http_proxy") || khub__env("REQUEST_METHOD") ? NULL : khub__env("HTTP_PROXY");
+    if (proxy && strncmp(url, "http:", 5) != 0) proxy = NULL;
+    curl->curl_easy_setopt(easy, CURLOPT_PROXY, proxy);
+}
+
+static void set_certificates(const khub__curl_table *curl, CURL *easy)
+{
+    static const char *const files[] = {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"};
+    const char *directory = khub__env("SSL_CERT_DIR");
+    if (directory) curl->curl_easy_setopt(easy, CURLOPT_CAPATH, directory);
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        const char *path = khub__env(files[i]);
+        if (!path) continue;
+        int is_directory = khub__file_kind(path) == KHUB__FILE_DIRECTORY;
+        curl->curl_easy_setopt(easy, is_directory ? CURLOPT_CAPATH : CURLOPT_CAINFO, path);
+        return;
+    }
+}
+
+/* What is the same for every request. */
+static void set_up(const khub__curl_table *curl, khub__flight *flight)
+{
+    CURL *easy = flight->easy;
+    curl->curl_easy_setopt(easy, CURLOPT_PRIVATE, flight);
+    curl->curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, flight->words);
+    curl->curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl->curl_easy_setopt(easy, CURLOPT_HEADERDATA, flight);
+    curl->curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl->curl_easy_setopt(easy, CURLOPT_WRITEDATA, flight);
+    curl->curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
+    curl->curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl->curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    curl->curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl->curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl->curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L); /* with HTTP/2: streams rather than connections */
+#if LIBCURL_VERSION_NUM >= 0x075700
+    curl->curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a cancel doesn't wait for a name to resolve */
+#endif
+    set_certificates(curl, easy);
+}
+
+khub__flight *khub__flight_new(khub__engine *engine)
+{
+    khub__flight *flight = khub__calloc(1, sizeof(*flight));
+    if (!flight) return NULL;
+    flight->easy = engine->curl->curl_easy_init();
+    if (!flight->easy) {
+        khub__free(flight);
+        return NULL;
+    }
+    flight->engine = engine;
+    set_up(engine->curl, flight);
+    return flight;
+}
+
+void khub__flight_free(khub__engine *engine, khub__flight *flight)
+{
+    engine->curl->curl_easy_cleanup(flight->easy);
+    engine->curl->curl_slist_free_all(flight->headers);
+    khub__free(flight);
+}
+
+static int add_header(const khub__curl_table *curl, struct curl_slist **list, const char *name,
+                      const char *value)
+{
+    khub__text text = {0};
+    khub__text_addf(&text, "%s: %s", name, value);
+    struct curl_slist *longer = text.failed ? NULL : curl->curl_slist_append(*list, text.data);
+    for (volatile char *at = text.data; at && *at; at++) /* it may hold the token */
+        *at = 0;
+    khub__text_free(&text);
+    if (longer) *list = longer;
+    return longer != NULL;
+}
+
+/* The token goes to the endpoint's origin only, and not after a hop through another. */
+static int may_have_token(const khub__engine *engine, khub__transfer *transfer)
+{
+    khub__url endpoint, url;
+    if (khub__url_parse(&endpoint, engine->endpoint) != 0 || khub__url_parse(&url, transfer->url) != 0 ||
+        !khub__url_same_origin(&endpoint, &url))
+        transfer->left = 1;
+    return engine->token && !transfer->left;
+}
+
+static int set_headers(khub__engine *engine, khub__flight *flight)
+{
+    const khub__curl_table *curl = engine->curl;
+    struct curl_slist *list = NULL;
+    char bearer[4200];
+    int done = add_header(curl, &list, "Accept-Encoding", "identity") &&
+               add_header(curl, &list, "User-Agent", engine->settings->user_agent);
+    if (done && may_have_token(engine, flight->transfer)) {
+        snprintf(bearer, sizeof(bearer), "Bearer %s", engine->token);
+        done = add_header(curl, &list, "Authorization", bearer);
+    }
+    curl->curl_easy_setopt(flight->easy, CURLOPT_HTTPHEADER, list);
+    curl->curl_slist_free_all(flight->headers);
+    flight->headers = list;
+    return done;
+}
+
+int khub__flight_prepare(khub__engine *engine, khub__flight *flight, khub_error *err)
+{
+    const khub__curl_table *curl = engine->curl;
+    const khub__request *request = flight->transfer->request;
+    char range[48] = "", shown[208];
+    if (request->from != UINT64_MAX && request->to != UINT64_MAX)
+        snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)request->from,
+                 (unsigned long long)request->to);
+    else if (request->from != UINT64_MAX)
+        snprintf(range, sizeof(range), "%llu-", (unsigned long long)request->from);
+    flight->words[0] = 0;
+    flight->ignored = 0;
+    flight->ended = flight->paused = flight->head_seen = 0;
+    khub__answer_clear(&flight->transfer->answer);
+    curl->curl_easy_setopt(flight->easy, CURLOPT_CONNECTTIMEOUT_MS,
+                           (long)engine->settings->connect_timeout_ms);
+    curl->curl_easy_setopt(flight->easy, CURLOPT_RANGE, range[0] ? range : NULL);
+    set_proxy(curl, flight->easy, flight->transfer->url);
+    if (!set_headers(engine, flight) ||
+        curl->curl_easy_setopt(flight->easy, CURLOPT_URL, flight->transfer->url) != CURLE_OK)
+        return khub__fail_memory(err, "sending a request");
+    khub__url_shown(shown, flight->transfer->url);
+    khub__token_hide(shown, engine->token);
+    khub__log(KHUB_LOG_DEBUG, "hub", shown, "asking for it%s%s", range[0] ? ", bytes " : "", range);
+    return KHUB_OK;
+}
+
+/* What won't be better at the next try. */
+static int is_final(CURLcode code)
+{
+    static const CURLcode final[] = {CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT,
+                                     CURLE_NOT_BUILT_IN,         CURLE_PEER_FAILED_VERIFICATION,
+                                     CURLE_SSL_CACERT_BADFILE,   CURLE_SSL_CERTPROBLEM,
+                                     CURLE_SSL_ENGINE_NOTFOUND};
+    for (size_t i = 0; i < sizeof(final) / sizeof(*final); i++)
+        if (final[i] == code) return 1;
+    return 0;
+}
+
+void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code)
+{
+    khub__transfer *transfer = flight->transfer;
+    long version = 0;
+    flight->ended = 1;
+    if (transfer->status != KHUB_OK) return;               /* a listener ended it */
+    if (flight->head_seen && !is_wanted(transfer)) return; /* a body cut short that nobody wants */
+    engine->curl->curl_easy_getinfo(flight->easy, CURLINFO_HTTP_VERSION, &version);
+    if (flight->head_seen) engine->multiplexes = version >= CURL_HTTP_VERSION_2_0;
+    if (code == CURLE_OK && flight->head_seen) return;
+    if (code == CURLE_OUT_OF_MEMORY) {
+        transfer->status = khub__fail_memory(&transfer->why, "waiting for the network");
+        return;
+    }
+    const char *words = flight->words[0]   ? flight->words
+                        : code == CURLE_OK ? "the server closed the connection without an answer"
+                                           : engine->curl->curl_easy_strerror(code);
+    khub__fail(&transfer->why, KHUB_E_NETWORK, "%s", words);
+    transfer->status = is_final(code) ? KHUB_E_NETWORK : KHUB_OK;
+    transfer->broken = !transfer->status;
+}
+
+int khub__flight_is_redirected(const khub__flight *flight)
+{
+    const khub__transfer *transfer = flight->transfer;
+    return transfer->status == KHUB_OK && !transfer->broken && is_redirect(transfer->answer.status) &&
+           transfer->answer.location;
+}
+
+int khub__flight_redirect(khub__engine *engine, khub__flight *flight, khub_error *err)
+{
+    (void)engine;
+    khub__transfer *transfer = flight->transfer;
+    char *next, shown[208];
+    if (++transfer->hops > HOPS_MAX)
+        return khub__fail(err, KHUB_E_NETWORK, "more than %d redirects, the last from %s", HOPS_MAX,
+                          khub__url_shown(shown, transfer->url));
+    int rc = khub__url_resolve(&next, transfer->url, transfer->answer.location, err);
+    if (rc != KHUB_OK) return rc;
+    khub__free(transfer->url);
+    transfer->url = next;
+    return KHUB_OK;
+}

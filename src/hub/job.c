@@ -1,0 +1,53 @@
+#include "hub/fetch.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+
+const char *khub__job_etag(const khub__job *job)
+{
+    return job->learned_etag ? job->learned_etag : job->file->etag;
+}
+
+/* Bytes that were counted for the progress, and how many they are now. */
+static void count(khub__fetcher *fetcher, khub__job *job, uint64_t done)
+{
+    fetcher->client->at.bytes_done += done - job->done; /* less, too: unsigned arithmetic comes round */
+    job->done = done;
+}
+
+int khub__job_begin(khub__fetcher *fetcher, khub__job *job, khub_error *err)
+{
+    uint64_t have = 0;
+    const khub__fetch *file = job->file;
+    khub__hash_kind kind;
+    if (khub__hash_kind_of(&kind, khub__job_etag(job)) != 0)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: its ETag isn't a hash of 40 or 64 hex digits", file->path);
+    int rc = file->sink->begin(file->self, khub__job_etag(job), job->size, &have, err);
+    if (rc != KHUB_OK) return rc;
+    job->begun = 1;
+    if (have > job->size) return khub__job_restart(fetcher, job, err);
+    count(fetcher, job, have);
+    job->retried_at = have;
+    return KHUB_OK;
+}
+
+int khub__job_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err)
+{
+    if (++job->restarts > 2)
+        return khub__fail(err, KHUB_E_FORMAT,
+                          "%s: the server can't go on where it stopped, and not start anew", job->file->path);
+    int rc = job->file->sink->restart(job->file->self, err);
+    count(fetcher, job, 0);
+    job->retried_at = 0;
+    return rc;
+}
+
+int khub__job_finish(khub__fetcher *fetcher, khub__job *job, khub_error *err)
+{
+    job->begun = 0;
+    int rc = job->file->sink->finish(job->file->self, err);
+    if (rc != KHUB_OK) return rc;
+    fetcher->finished++;
+    fetcher->client->at.files_done++;
+    return KHUB_OK;
+}

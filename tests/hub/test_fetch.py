@@ -1,0 +1,57 @@
+"""Files: side by side, in order, whole, and by the right name or not at all."""
+import pytest
+from hub import COMMIT, Hub, git_blob, one_file, sha256
+
+FILE = bytes(range(256)) * 200
+
+
+def files(**contents):
+    """A Hub that has these files, by path."""
+    def handle(request, connection):
+        connection.content(request, contents[request.path.rpartition("/")[2]], ETag=f'"{git_blob(contents[request.path.rpartition("/")[2]])}"')
+
+    return Hub(handle)
+
+
+def test_many_small_files():
+    contents = {f"f{i}": b"%d" % i * (i + 1) for i in range(100)}
+    with files(**contents) as hub:
+        got = hub.ask("fetch", "o/n", COMMIT, *(one_file(data, path) for path, data in contents.items()))
+        assert got["status"] == "KHUB_OK", got
+        assert sorted(hub.paths()) == sorted(f"/kernels/o/n/resolve/{COMMIT}/{path}" for path in contents)
+        assert hub.connections <= 8
+    assert got["requests"] == 100 and got["progress"]["files_done"] == 100
+    assert got["progress"]["bytes_done"] == got["progress"]["bytes_total"] == sum(map(len, contents.values()))
+    assert all(f["calls"] == ["begin", "finish"] for f in got["files"].values())
+
+
+@pytest.mark.parametrize("name", ["f,{size}", "f,,{etag}", "f"])
+def test_what_the_tree_does_not_say(name):
+    with files(f=FILE) as hub:
+        got = hub.ask("fetch", "o/n", COMMIT, name.format(size=len(FILE), etag=git_blob(FILE)))
+    assert got["status"] == "KHUB_OK", got
+    assert got["files"]["f"] == {"etag": git_blob(FILE), "size": len(FILE), "bytes": len(FILE), "calls": ["begin", "finish"]}
+
+
+def test_goes_on_with_what_is_there(tmp_path):
+    (tmp_path / "have").write_bytes(FILE)
+    with files(f=FILE) as hub:
+        got = hub.ask("--have", tmp_path / "have", "--have-bytes", 1000, "fetch", "o/n", COMMIT, one_file(FILE))
+        assert hub.requests[0].headers["range"] == "bytes=1000-"
+    assert got["status"] == "KHUB_OK", got
+    assert got["files"]["f"]["calls"] == ["begin", "finish"]
+
+
+def test_all_is_there(tmp_path):
+    (tmp_path / "have").write_bytes(FILE)
+    with files(f=FILE) as hub:
+        got = hub.ask("--have", tmp_path / "have", "--have-bytes", len(FILE), "fetch", "o/n", COMMIT, one_file(FILE))
+        assert hub.requests == []
+    assert got["status"] == "KHUB_OK", got
+
+
+def test_asks_again_while_the_sink_is_busy():
+    with files(f=FILE) as hub:
+        got = hub.ask("--busy", 3, "fetch", "o/n", COMMIT, one_file(FILE))
+    assert got["status"] == "KHUB_OK", got
+    assert got["files"]["f"]["calls"] == ["busy"] * 3 + ["begin", "finish"]
