@@ -12,7 +12,7 @@ void serve_answer_header(serve_answer *answer, const char *name, const char *val
 
 static serve_answer answer_of(unsigned status, const char *type, char *body, size_t length)
 {
-    serve_answer answer = {status, NULL, length};
+    serve_answer answer = {status, NULL, length, 0};
     if (!body) return answer;
     answer.response = MHD_create_response_from_buffer_with_free_callback(length, body, free);
     if (!answer.response) free(body);

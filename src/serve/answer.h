@@ -11,6 +11,7 @@ typedef struct serve_answer {
     unsigned status;
     struct MHD_Response *response; /* NULL: no memory */
     uint64_t bytes;                /* of its body */
+    int shared;                    /* 1: the response is what was found's, and not destroyed */
 } serve_answer;
 
 /* Takes over `body`; NULL is no memory. */

@@ -1,5 +1,7 @@
 #include "serve/api.h"
 
+#include "serve/pointer.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -34,18 +36,21 @@ serve_answer serve_api_info(const serve_address *address, const serve_found *fou
 
 static json_t *ref_object(const serve_ref *ref)
 {
+    static const char *const folders[] = {"refs/heads/", "refs/tags/", ""};
     char full[SERVE_REVISION_MAX + 32];
-    snprintf(full, sizeof(full), "refs/%s/%s", ref->tag ? "tags" : "heads", ref->name);
+    snprintf(full, sizeof(full), "%s%s", folders[ref->kind], ref->name);
     return json_pack("{s:s, s:s, s:s}", "name", ref->name, "ref", full, "targetCommit", ref->commit);
 }
 
 serve_answer serve_api_refs(const serve_address *address, const serve_found *found)
 {
-    json_t *branches = json_array(), *tags = json_array();
+    json_t *lists[] = {json_array(), json_array(), json_array()};
     for (size_t i = 0; i < found->refs->count; i++)
-        json_array_append_new(found->refs->refs[i].tag ? tags : branches, ref_object(&found->refs->refs[i]));
-    json_t *body = json_pack("{s:o, s:[], s:o}", "branches", branches, "converts", "tags", tags);
-    if (body && address->pull_requests) json_object_set_new(body, "pullRequests", json_array());
+        json_array_append_new(lists[found->refs->refs[i].kind], ref_object(&found->refs->refs[i]));
+    json_t *body =
+        json_pack("{s:o, s:[], s:o}", "branches", lists[SERVE_BRANCH], "converts", "tags", lists[SERVE_TAG]);
+    if (body && address->pull_requests) json_object_set(body, "pullRequests", lists[SERVE_OTHER_REF]);
+    json_decref(lists[SERVE_OTHER_REF]);
     return serve_answer_json(200, body);
 }
 

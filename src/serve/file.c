@@ -1,11 +1,18 @@
 #include "serve/file.h"
 
 #include "base/path.h"
+#include "serve/digest.h"
 #include "serve/range.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Files up to SMALL_MAX bytes are kept in memory once they were asked for, KEPT_MAX bytes of them; larger
+ * ones go from the disk's cache to the socket without a copy. */
+enum { SMALL_MAX = 1 << 16, KEPT_OVERHEAD = 1024, KEPT_MAX = 1 << 28 };
 
 static const char *etag_of(const serve_entry *entry)
 {
@@ -45,61 +52,232 @@ static void add_headers(serve_answer *answer, const serve_entry *entry, const ch
 
 static serve_answer empty(unsigned status)
 {
-    return (serve_answer){status, MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT), 0};
+    serve_answer answer = {.status = status};
+    answer.response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    return answer;
 }
 
-/* `count` bytes from `first` on of the file as it was when it was listed. */
-static serve_answer part(const serve_entry *entry, unsigned status, uint64_t first, uint64_t count)
+static serve_answer gone(const serve_entry *entry)
+{
+    return serve_answer_error(404, "RevisionNotFound", "%s: has changed since that commit", entry->path);
+}
+
+static serve_answer missing(const serve_entry *entry)
+{
+    return serve_answer_error(404, "EntryNotFound", "%s: its content isn't here", entry->path);
+}
+
+/* ---- a file on disk ---- */
+
+/* The file as it was when it was listed. -1: it isn't any more, and *answer says so. */
+static int open_file(serve_answer *answer, const serve_entry *entry)
 {
     serve_identity now;
     int fd = serve_root_file(&now, entry->where);
-    if (fd < 0 || !serve_identity_equal(&now, &entry->identity)) {
-        if (fd >= 0) close(fd);
-        return serve_answer_error(404, "RevisionNotFound", "%s: has changed since that commit", entry->path);
+    if (fd < 0) {
+        *answer = missing(entry);
+        return -1;
     }
-    serve_answer answer = {status, MHD_create_response_from_fd_at_offset64(count, fd, first), count};
+    if (entry->identity.inode ? serve_identity_equal(&now, &entry->identity) : now.size == entry->size)
+        return fd;
+    close(fd);
+    *answer = gone(entry);
+    return -1;
+}
+
+static serve_answer part_of_file(const serve_entry *entry, unsigned status, uint64_t first, uint64_t count)
+{
+    serve_answer answer;
+    int fd = open_file(&answer, entry);
+    if (fd < 0) return answer;
+    answer = (serve_answer){.status = status, .bytes = count};
+    answer.response = MHD_create_response_from_fd_at_offset64(count, fd, first);
     if (!answer.response) close(fd);
     return answer;
 }
 
-static serve_answer ranged(const serve_entry *entry, const serve_conditions *conditions)
+/* ---- content in memory ---- */
+
+static char *read_file(serve_answer *answer, const serve_entry *entry)
 {
-    uint64_t first, count;
-    char text[96];
-    int holds = !conditions->if_range || serve_etag_matches(conditions->if_range, etag_of(entry));
-    switch (serve_range_read(&first, &count, holds ? conditions->range : NULL, entry->size)) {
-    case SERVE_RANGE_ALL:
-        return part(entry, 200, 0, entry->size);
-    case SERVE_RANGE_NONE: {
-        serve_answer answer =
-            serve_answer_error(416, NULL, "%s: has %llu bytes", entry->path, (unsigned long long)entry->size);
-        snprintf(text, sizeof(text), "bytes */%llu", (unsigned long long)entry->size);
-        serve_answer_header(&answer, "Content-Range", text);
-        return answer;
-    }
-    case SERVE_RANGE_PART:
-        break;
-    }
-    serve_answer answer = part(entry, 206, first, count);
-    snprintf(text, sizeof(text), "bytes %llu-%llu/%llu", (unsigned long long)first,
-             (unsigned long long)(first + count - 1), (unsigned long long)entry->size);
-    if (answer.status == 206) serve_answer_header(&answer, "Content-Range", text);
+    int fd = open_file(answer, entry);
+    if (fd < 0) return NULL;
+    char *data = malloc((size_t)entry->size + 1);
+    uint64_t have = 0;
+    *answer = (serve_answer){.status = 500};
+    for (ssize_t n = 1; data && have < entry->size && n > 0; have += n > 0 ? (uint64_t)n : 0)
+        n = read(fd, data + have, (size_t)(entry->size - have));
+    close(fd);
+    if (!data || have == entry->size) return data;
+    free(data);
+    *answer = gone(entry);
+    return NULL;
+}
+
+static char *read_source(serve_answer *answer, const serve_entry *entry, serve_source *source)
+{
+    khub_error err = {0};
+    char *data = NULL;
+    size_t bytes = 0;
+    int rc = source->read(&data, &bytes, source, entry->names.oid, &err);
+    if (rc == KHUB_OK && bytes == entry->size) return data;
+    free(data);
+    *answer = rc == KHUB_E_NOMEM ? (serve_answer){.status = 500} : missing(entry);
+    return NULL;
+}
+
+/* The whole content, the caller's (free); NULL: there is an answer instead. */
+static char *content_of(serve_answer *answer, const serve_entry *entry, const serve_listing *listing)
+{
+    return entry->where ? read_file(answer, entry) : read_source(answer, entry, listing->source);
+}
+
+static serve_answer answer_with(unsigned status, char *data, uint64_t bytes)
+{
+    serve_answer answer = {.status = status, .bytes = bytes};
+    answer.response = MHD_create_response_from_buffer_with_free_callback((size_t)bytes, data, free);
+    if (!answer.response) free(data);
     return answer;
 }
 
-serve_answer serve_file(const serve_address *address, const serve_found *found,
-                        const serve_conditions *conditions)
+static serve_answer part(const serve_entry *entry, const serve_listing *listing, unsigned status,
+                         uint64_t first, uint64_t count)
 {
-    const char *commit = found->listing->commit;
-    const serve_entry *entry = serve_listing_find(found->listing, address->path);
-    if (!entry || entry->directory) {
-        serve_answer answer = serve_answer_error(404, "EntryNotFound", "%s: %s at %s has no such file",
-                                                 address->path, address->id, commit);
-        serve_answer_header(&answer, "X-Repo-Commit", commit);
+    if (entry->where) return part_of_file(entry, status, first, count);
+    serve_answer answer;
+    char *data = read_source(&answer, entry, listing->source);
+    if (!data) return answer;
+    memmove(data, data + first, (size_t)count);
+    return answer_with(status, data, count);
+}
+
+/* ---- small files are kept as they are sent ---- */
+
+static atomic_uint_least64_t kept_bytes;
+
+static void free_kept(const serve_entry *entry, void *response)
+{
+    atomic_fetch_sub(&kept_bytes, entry->size + KEPT_OVERHEAD);
+    MHD_destroy_response(response);
+}
+
+/* 1 when the content has the entry's name. */
+static int is_named(const serve_entry *entry, const char *data)
+{
+    char hex[65];
+    serve_digest *digest;
+    if (!entry->names.sha256[0])
+        return serve_blob_oid(hex, data, (size_t)entry->size, NULL) == KHUB_OK &&
+               !strcmp(hex, entry->names.oid);
+    if (serve_digest_new(&digest, 1, NULL) != KHUB_OK) return 0;
+    serve_digest_add(digest, data, (size_t)entry->size);
+    serve_digest_end(digest, hex);
+    return !strcmp(hex, entry->names.sha256);
+}
+
+/* Keeps the answer with its entry, unless another thread just did or there are enough. */
+static void keep(serve_answer *answer, serve_entry *entry, serve_listing *listing)
+{
+    void *expected = NULL;
+    if (!answer->response) return;
+    if (atomic_fetch_add(&kept_bytes, entry->size + KEPT_OVERHEAD) > KEPT_MAX) {
+        atomic_fetch_sub(&kept_bytes, entry->size + KEPT_OVERHEAD);
+        return;
+    }
+    answer->shared = 1;
+    __atomic_store_n(&listing->forget, serve_file_forget, __ATOMIC_RELEASE);
+    if (atomic_compare_exchange_strong(&entry->answer, &expected, (void *)answer->response)) return;
+    free_kept(entry, answer->response);
+    answer->response = expected;
+}
+
+static serve_answer small(serve_entry *entry, serve_listing *listing)
+{
+    serve_answer answer = {
+        .status = 200, .response = atomic_load(&entry->answer), .bytes = entry->size, .shared = 1};
+    if (answer.response) return answer;
+    char *data = content_of(&answer, entry, listing);
+    if (!data) return answer;
+    if (!is_named(entry, data)) {
+        free(data);
+        return gone(entry);
+    }
+    answer = answer_with(200, data, entry->size);
+    add_headers(&answer, entry, listing->commit);
+    keep(&answer, entry, listing);
+    return answer;
+}
+
+/* ---- what is asked of a file ---- */
+
+static serve_answer whole(serve_entry *entry, serve_listing *listing)
+{
+    if (entry->size <= SMALL_MAX) return small(entry, listing);
+    serve_answer answer = part(entry, listing, 200, 0, entry->size);
+    if (answer.status == 200) add_headers(&answer, entry, listing->commit);
+    return answer;
+}
+
+static serve_answer unsatisfied(const serve_entry *entry)
+{
+    char text[64];
+    serve_answer answer =
+        serve_answer_error(416, NULL, "%s: has %llu bytes", entry->path, (unsigned long long)entry->size);
+    snprintf(text, sizeof(text), "bytes */%llu", (unsigned long long)entry->size);
+    serve_answer_header(&answer, "Content-Range", text);
+    return answer;
+}
+
+static serve_answer piece(const serve_entry *entry, const serve_listing *listing, uint64_t first,
+                          uint64_t count)
+{
+    char text[96];
+    serve_answer answer = part(entry, listing, 206, first, count);
+    if (answer.status != 206) return answer;
+    snprintf(text, sizeof(text), "bytes %llu-%llu/%llu", (unsigned long long)first,
+             (unsigned long long)(first + count - 1), (unsigned long long)entry->size);
+    serve_answer_header(&answer, "Content-Range", text);
+    add_headers(&answer, entry, listing->commit);
+    return answer;
+}
+
+static serve_answer answer_entry(serve_entry *entry, serve_listing *listing,
+                                 const serve_conditions *conditions)
+{
+    uint64_t first, count;
+    if (conditions->if_none_match && serve_etag_matches(conditions->if_none_match, etag_of(entry))) {
+        serve_answer answer = empty(304);
+        add_headers(&answer, entry, listing->commit);
         return answer;
     }
-    int same = conditions->if_none_match && serve_etag_matches(conditions->if_none_match, etag_of(entry));
-    serve_answer answer = same ? empty(304) : ranged(entry, conditions);
-    if (answer.status < 400) add_headers(&answer, entry, commit);
-    return answer;
+    int holds = !conditions->if_range || serve_etag_matches(conditions->if_range, etag_of(entry));
+    switch (serve_range_read(&first, &count, holds ? conditions->range : NULL, entry->size)) {
+    case SERVE_RANGE_PART:
+        return piece(entry, listing, first, count);
+    case SERVE_RANGE_NONE:
+        return unsatisfied(entry);
+    default:
+        return whole(entry, listing);
+    }
+}
+
+serve_answer serve_file(const serve_address *address, const serve_found *found,
+                        const serve_conditions *conditions, int may_wait)
+{
+    serve_listing *listing = found->listing;
+    serve_entry *entry = serve_listing_find(listing, address->path);
+    if (!entry || entry->directory) {
+        serve_answer answer = serve_answer_error(404, "EntryNotFound", "%s: %s at %s has no such file",
+                                                 address->path, address->id, listing->commit);
+        serve_answer_header(&answer, "X-Repo-Commit", listing->commit);
+        return answer;
+    }
+    if (!entry->where && !may_wait && !atomic_load(&entry->answer)) return (serve_answer){.status = 0};
+    return answer_entry(entry, listing, conditions);
+}
+
+void serve_file_forget(const serve_entry *entry)
+{
+    void *answer = atomic_load(&entry->answer);
+    if (answer) free_kept(entry, answer);
 }

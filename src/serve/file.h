@@ -10,7 +10,12 @@ typedef struct serve_conditions {
     const char *range, *if_range, *if_none_match;
 } serve_conditions;
 
+/* The answer may borrow from `found`. Its status is 0 when it takes unpacking, and the caller doesn't wait.
+ */
 serve_answer serve_file(const serve_address *address, const serve_found *found,
-                        const serve_conditions *conditions);
+                        const serve_conditions *conditions, int may_wait);
+
+/* Frees what serve_file keeps with an entry. */
+void serve_file_forget(const serve_entry *entry);
 
 #endif

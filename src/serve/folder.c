@@ -15,6 +15,7 @@ enum { DEPTH_MAX = 64, PATH_SIZE = 4096, TRIES = 5 };
 
 typedef struct walk {
     serve_listing *listing;
+    serve_names_fn names;
     size_t skip; /* bytes of a path below DIR before the path in the repository */
     struct {
         dev_t device;
@@ -35,13 +36,20 @@ static int look_at(struct stat *st, int folder, const char *name, const char *wh
     return rc;
 }
 
-static int add_file(walk *w, const char *where, const struct stat *st, khub_error *err)
+static int name_file(serve_entry *entry, const walk *w, khub_error *err)
 {
-    serve_entry entry = {.path = (char *)(uintptr_t)where + w->skip, .where = (char *)(uintptr_t)where};
+    if (w->names && w->names(&entry->names, entry->where, entry->size) == 0) return KHUB_OK;
+    return serve_names_of(&entry->names, entry->where, &entry->identity,
+                          serve_is_lfs(entry->path, entry->size), err);
+}
+
+static int add_file(walk *w, char *where, const struct stat *st, khub_error *err)
+{
+    serve_entry entry = {.path = where + w->skip, .where = where};
     khub_error why = {0};
     serve_identity_of(&entry.identity, st);
     entry.size = entry.identity.size;
-    int rc = serve_names_of(&entry.names, where, &entry.identity, serve_is_lfs(entry.path, entry.size), &why);
+    int rc = name_file(&entry, w, &why);
     if (rc == KHUB_E_IO) return KHUB_OK; /* can't be read: isn't served */
     if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     return serve_listing_add(w->listing, &entry, err);
@@ -90,11 +98,13 @@ static int walk_folder(walk *w, const char *where, khub_error *err)
     return rc;
 }
 
-static int list_once(serve_listing **out, const char *where, khub_error *err)
+static int list_once(serve_listing **out, const char *where, const char *commit, serve_names_fn names,
+                     khub_error *err)
 {
     int rc = serve_listing_new(out, err);
     if (rc != KHUB_OK) return rc;
-    walk w = {.listing = *out, .skip = strlen(where) + 1};
+    walk w = {.listing = *out, .names = names, .skip = strlen(where) + 1};
+    if (commit) snprintf((*out)->commit, sizeof((*out)->commit), "%s", commit);
     rc = walk_folder(&w, where, err);
     if (rc == KHUB_OK) rc = serve_listing_close(*out, err);
     if (rc != KHUB_OK) {
@@ -104,11 +114,12 @@ static int list_once(serve_listing **out, const char *where, khub_error *err)
     return rc;
 }
 
-int serve_folder_list(serve_listing **out, const char *where, khub_error *err)
+int serve_folder_list(serve_listing **out, const char *where, const char *commit, serve_names_fn names,
+                      khub_error *err)
 {
     for (int i = 1;; i++) {
         khub_error why = {0};
-        int rc = list_once(out, where, &why);
+        int rc = list_once(out, where, commit, names, &why);
         if (rc == KHUB_OK) return rc;
         if (rc != KHUB_E_NOTFOUND || i == TRIES || !serve_root_is_directory(where))
             return khub__fail(err, rc, "%s", why.message);

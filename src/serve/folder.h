@@ -4,9 +4,14 @@
 
 #include "serve/listing.h"
 
-/* Lists the files of the folder `where` below DIR and names them by their content; its commit is the name of
- * the whole. Left out: .git, what can't be read, links that lead out of DIR, what is neither file nor folder,
- * and names that no address can have. KHUB_E_NOTFOUND: there is no such folder, or it keeps changing. */
-int serve_folder_list(serve_listing **out, const char *where, khub_error *err);
+/* What a file's names are without reading it. 0, or -1: unknown. */
+typedef int (*serve_names_fn)(serve_names *out, const char *where, uint64_t size);
+
+/* Lists the files of the folder `where` below DIR. They are named by their content unless `names` (may be
+ * NULL) knows better; so is the whole, unless it has a `commit` (else NULL). Left out: .git, what can't be
+ * read, links that lead out of DIR, what is neither file nor folder, and names that no address can have.
+ * KHUB_E_NOTFOUND: there is no such folder, or it keeps changing. */
+int serve_folder_list(serve_listing **out, const char *where, const char *commit, serve_names_fn names,
+                      khub_error *err);
 
 #endif

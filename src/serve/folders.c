@@ -15,12 +15,6 @@
 
 enum { PATH_SIZE = 1024 };
 
-static int is_folder(const char *where, serve_kind kind)
-{
-    (void)kind;
-    return serve_root_is_directory(where);
-}
-
 /* 1 when the folder is a state rather than a folder of states. */
 static int is_state(const char *where, serve_kind kind)
 {
@@ -36,13 +30,14 @@ static int is_state(const char *where, serve_kind kind)
 static int look_at_state(serve_look *look, const char *where, khub_error *err)
 {
     serve_listing *listing;
-    int rc = serve_folder_list(&listing, where, err);
+    int rc = serve_folder_list(&listing, where, NULL, NULL, err);
     if (rc != KHUB_OK) return rc;
     char version[24];
     int64_t number = serve_version_of(listing);
     snprintf(version, sizeof(version), "v%lld", (long long)number);
-    rc = serve_refs_add(look->refs, "main", listing->commit, 0, err);
-    if (rc == KHUB_OK && number >= 0) rc = serve_refs_add(look->refs, version, listing->commit, 0, err);
+    rc = serve_refs_add(look->refs, "main", listing->commit, SERVE_BRANCH, err);
+    if (rc == KHUB_OK && number >= 0)
+        rc = serve_refs_add(look->refs, version, listing->commit, SERVE_BRANCH, err);
     int kept = look->keep(look->self, listing, rc == KHUB_OK ? err : NULL);
     return rc == KHUB_OK ? kept : rc;
 }
@@ -55,9 +50,9 @@ static int look_at_branch(serve_look *look, const char *where, const char *name,
     if (name[0] == '.' || !serve_is_path(name)) return KHUB_OK;
     if (snprintf(path, sizeof(path), "%s/%s", where, name) >= (int)sizeof(path)) return KHUB_OK;
     if (!serve_root_is_directory(path)) return KHUB_OK;
-    int rc = serve_folder_list(&listing, path, err);
+    int rc = serve_folder_list(&listing, path, NULL, NULL, err);
     if (rc != KHUB_OK) return rc;
-    rc = serve_refs_add(look->refs, name, listing->commit, 0, err);
+    rc = serve_refs_add(look->refs, name, listing->commit, SERVE_BRANCH, err);
     int kept = look->keep(look->self, listing, rc == KHUB_OK ? err : NULL);
     return rc == KHUB_OK ? kept : rc;
 }
@@ -79,4 +74,4 @@ static int look_folders(serve_look *look, const char *where, serve_kind kind, kh
     return rc;
 }
 
-const serve_layout serve_layout_folders = {.name = "folders", .is = is_folder, .look = look_folders};
+const serve_layout serve_layout_folders = {.is = serve_root_is_directory, .look = look_folders};

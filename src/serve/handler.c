@@ -20,6 +20,7 @@ typedef struct request {
     char method[8];
     struct timespec started;
     serve_address address;
+    serve_found found; /* that the answer may borrow from */
     serve_answer answer;
     int begun, answered;
 } request;
@@ -99,13 +100,13 @@ static serve_answer tree(const request *r, const serve_found *found)
     return serve_api_tree(&r->address, found, base);
 }
 
-static serve_answer file(const request *r, const serve_found *found)
+static serve_answer file(const request *r, const serve_found *found, int may_wait)
 {
     serve_conditions conditions = {header(r, "Range"), header(r, "If-Range"), header(r, "If-None-Match")};
-    return serve_file(&r->address, found, &conditions);
+    return serve_file(&r->address, found, &conditions, may_wait);
 }
 
-static serve_answer answer_found(const request *r, const serve_found *found)
+static serve_answer answer_found(const request *r, const serve_found *found, int may_wait)
 {
     switch (r->address.what) {
     case SERVE_REFS:
@@ -113,7 +114,7 @@ static serve_answer answer_found(const request *r, const serve_found *found)
     case SERVE_TREE:
         return tree(r, found);
     case SERVE_RESOLVE:
-        return file(r, found);
+        return file(r, found, may_wait);
     default:
         return serve_api_info(&r->address, found);
     }
@@ -143,12 +144,12 @@ static serve_answer answer_unfound(const request *r, serve_how how, const khub_e
 static int answer_repository(request *r, int may_wait)
 {
     khub_error err = {0};
-    serve_found found;
-    serve_how how = serve_find(&found, &r->address, may_wait, &err);
+    serve_how how = serve_find(&r->found, &r->address, may_wait, &err);
     if (how == SERVE_LATER) return 0;
-    r->answer = how == SERVE_FOUND ? answer_found(r, &found) : answer_unfound(r, how, &err);
-    serve_found_free(&found);
-    return 1;
+    r->answer = how == SERVE_FOUND ? answer_found(r, &r->found, may_wait) : answer_unfound(r, how, &err);
+    if (r->answer.status) return 1;
+    serve_found_free(&r->found);
+    return 0;
 }
 
 static int answer(request *r, int may_wait)
@@ -219,12 +220,18 @@ static int begin(request *r)
     return 1;
 }
 
+static void free_answer(request *r)
+{
+    if (r->answer.response && !r->answer.shared) MHD_destroy_response(r->answer.response);
+    r->answer.response = NULL;
+    serve_found_free(&r->found);
+}
+
 static enum MHD_Result send_answer(request *r)
 {
     if (!r->answer.response) return MHD_NO; /* no memory: the connection ends */
     enum MHD_Result rc = MHD_queue_response(r->connection, r->answer.status, r->answer.response);
-    MHD_destroy_response(r->answer.response);
-    r->answer.response = NULL;
+    free_answer(r);
     return rc;
 }
 
@@ -305,7 +312,7 @@ void serve_on_completed(void *cls, struct MHD_Connection *connection, void **con
     else
         serve_count_aborted();
     if (r->begun && !r->options->quiet) log_request(r, whole);
-    if (r->answer.response) MHD_destroy_response(r->answer.response);
+    free_answer(r);
     free(r->path);
     free(r);
     *context = NULL;

@@ -14,15 +14,18 @@ typedef struct serve_look {
 } serve_look;
 
 typedef struct serve_layout {
-    const char *name;
-    int (*is)(const char *where, serve_kind kind); /* 1 when the repository lies so at `where` */
+    /* 1 when the repository lies so at `where`. */
+    int (*is)(const char *where);
     /* Adds its refs. KHUB_E_NOTFOUND: it went, or keeps changing. */
     int (*look)(serve_look *look, const char *where, serve_kind kind, khub_error *err);
     /* Lists a commit that no look has kept. KHUB_E_NOTFOUND: it has none of that name. NULL: looks keep all.
      */
     int (*list)(serve_listing **out, const char *where, const char *commit, khub_error *err);
+    int grows; /* 1: a commit may get more files, so that its listing is only as good as the last look */
 } serve_layout;
 
-extern const serve_layout serve_layout_folders;
+extern const serve_layout serve_layout_folders; /* each folder is a branch */
+extern const serve_layout serve_layout_git;     /* a bare git repository */
+extern const serve_layout serve_layout_cache;   /* a repository in a Hugging Face cache */
 
 #endif

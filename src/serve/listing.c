@@ -25,9 +25,11 @@ void serve_listing_free(serve_listing *listing)
 {
     if (!listing || __atomic_sub_fetch(&listing->users, 1, __ATOMIC_ACQ_REL) > 0) return;
     for (size_t i = 0; i < listing->count; i++) {
+        if (listing->forget) listing->forget(&listing->entries[i]);
         khub__free(listing->entries[i].path);
         khub__free(listing->entries[i].where);
     }
+    if (listing->source) listing->source->close(listing->source);
     khub__free(listing->entries);
     khub__free(listing);
 }
@@ -132,7 +134,7 @@ static size_t lower_bound(const serve_listing *listing, const char *path)
     return low;
 }
 
-const serve_entry *serve_listing_find(const serve_listing *listing, const char *path)
+serve_entry *serve_listing_find(const serve_listing *listing, const char *path)
 {
     size_t at = lower_bound(listing, path);
     return at < listing->count && !strcmp(listing->entries[at].path, path) ? &listing->entries[at] : NULL;
@@ -157,4 +159,15 @@ const serve_entry *serve_listing_next(const serve_listing *listing, size_t *at, 
         }
     }
     return NULL;
+}
+
+int serve_listing_same(const serve_listing *a, const serve_listing *b)
+{
+    if (strcmp(a->commit, b->commit) != 0 || a->count != b->count) return 0;
+    for (size_t i = 0; i < a->count; i++) {
+        const serve_entry *one = &a->entries[i], *two = &b->entries[i];
+        if (strcmp(one->path, two->path) != 0 || !serve_identity_equal(&one->identity, &two->identity))
+            return 0;
+    }
+    return 1;
 }

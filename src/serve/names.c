@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "serve/digest.h"
 #include "serve/known.h"
+#include "serve/pointer.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -32,25 +33,6 @@ int serve_is_lfs(const char *path, uint64_t size)
     for (size_t i = 0; ending && i < sizeof(endings) / sizeof(*endings); i++)
         if (!strcmp(ending, endings[i])) return 1;
     return 0;
-}
-
-static int pointer_file(char text[200], const char *sha256, uint64_t size)
-{
-    return snprintf(text, 200, "version https://git-lfs.github.com/spec/v1\noid sha256:%.64s\nsize %llu\n",
-                    sha256, (unsigned long long)size);
-}
-
-int serve_pointer_size(uint64_t size)
-{
-    char text[200];
-    return pointer_file(text, "0000000000000000000000000000000000000000000000000000000000000000", size);
-}
-
-int serve_pointer_oid(char oid[41], const char *sha256, uint64_t size, khub_error *err)
-{
-    char text[200];
-    int length = pointer_file(text, sha256, size);
-    return serve_blob_oid(oid, text, (size_t)length, err);
 }
 
 /* Adds `size` bytes of fd. */

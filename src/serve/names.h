@@ -13,10 +13,6 @@ typedef struct serve_names {
  * .gitattributes sends there. */
 int serve_is_lfs(const char *path, uint64_t size);
 
-/* The pointer file that stands for an LFS file in git: its bytes, and its oid. */
-int serve_pointer_size(uint64_t size);
-int serve_pointer_oid(char oid[41], const char *sha256, uint64_t size, khub_error *err);
-
 /* Names of a regular file of DIR that was found to be `identity`. They are kept, so that no file is read
  * twice while it is the same. Any thread. KHUB_E_NOTFOUND: it isn't that file any more (look again);
  * KHUB_E_IO; KHUB_E_CANCELED; KHUB_E_NOMEM. */

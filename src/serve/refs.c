@@ -30,7 +30,8 @@ void serve_refs_free(serve_refs *refs)
     khub__free(refs);
 }
 
-int serve_refs_add(serve_refs *refs, const char *name, const char *commit, int tag, khub_error *err)
+int serve_refs_add(serve_refs *refs, const char *name, const char *commit, serve_ref_kind kind,
+                   khub_error *err)
 {
     if (khub__grow((void **)&refs->refs, &refs->capacity, refs->count + 1, sizeof(*refs->refs), REFS_MAX) !=
         0)
@@ -38,7 +39,7 @@ int serve_refs_add(serve_refs *refs, const char *name, const char *commit, int t
     serve_ref *ref = &refs->refs[refs->count];
     if (snprintf(ref->name, sizeof(ref->name), "%s", name) >= (int)sizeof(ref->name)) return KHUB_OK;
     snprintf(ref->commit, sizeof(ref->commit), "%s", commit);
-    ref->tag = tag;
+    ref->kind = kind;
     refs->count++;
     return KHUB_OK;
 }
@@ -47,7 +48,7 @@ static int by_name(const void *a, const void *b)
 {
     const serve_ref *one = a, *two = b;
     int order = strcmp(one->name, two->name);
-    return order ? order : one->tag - two->tag;
+    return order ? order : (int)one->kind - (int)two->kind;
 }
 
 void serve_refs_sort(serve_refs *refs)
@@ -55,18 +56,17 @@ void serve_refs_sort(serve_refs *refs)
     if (refs->count) qsort(refs->refs, refs->count, sizeof(*refs->refs), by_name);
 }
 
-/* `tag`: 0 a branch, 1 a tag, -1 either, the branch first. */
-static const serve_ref *find(const serve_refs *refs, const char *name, int tag)
+const serve_ref *serve_refs_find(const serve_refs *refs, serve_ref_kind kind, const char *name)
 {
     for (size_t i = 0; i < refs->count; i++)
-        if (!strcmp(refs->refs[i].name, name) && (tag < 0 || refs->refs[i].tag == tag)) return &refs->refs[i];
+        if (refs->refs[i].kind == kind && !strcmp(refs->refs[i].name, name)) return &refs->refs[i];
     return NULL;
 }
 
 /* The branch that is meant when none is named: main, else the highest version, else the first. */
 static const serve_ref *standard(const serve_refs *refs)
 {
-    const serve_ref *best = find(refs, "main", 0);
+    const serve_ref *best = serve_refs_find(refs, SERVE_BRANCH, "main");
     long highest = -1;
     for (size_t i = 0; i < refs->count && !best; i++) {
         char *end;
@@ -75,7 +75,7 @@ static const serve_ref *standard(const serve_refs *refs)
     }
     char name[32];
     snprintf(name, sizeof(name), "v%ld", highest);
-    if (!best) best = find(refs, name, 0);
+    if (!best) best = serve_refs_find(refs, SERVE_BRANCH, name);
     return best ? best : refs->count ? &refs->refs[0] : NULL;
 }
 
@@ -84,17 +84,19 @@ static int is_commit(const char *text)
     return strlen(text) == 40 && strspn(text, "0123456789abcdef") == 40;
 }
 
+/* A branch goes before a tag of the same name. */
+static const serve_ref *named(const serve_refs *refs, const char *revision)
+{
+    if (!strncmp(revision, "refs/heads/", 11)) return serve_refs_find(refs, SERVE_BRANCH, revision + 11);
+    if (!strncmp(revision, "refs/tags/", 10)) return serve_refs_find(refs, SERVE_TAG, revision + 10);
+    const serve_ref *ref = serve_refs_find(refs, SERVE_BRANCH, revision);
+    if (!ref) ref = serve_refs_find(refs, SERVE_TAG, revision);
+    return ref ? ref : serve_refs_find(refs, SERVE_OTHER_REF, revision);
+}
+
 const char *serve_refs_commit(const serve_refs *refs, const char *revision)
 {
-    const serve_ref *ref;
-    if (!*revision)
-        ref = standard(refs);
-    else if (!strncmp(revision, "refs/heads/", 11))
-        ref = find(refs, revision + 11, 0);
-    else if (!strncmp(revision, "refs/tags/", 10))
-        ref = find(refs, revision + 10, 1);
-    else
-        ref = find(refs, revision, -1);
+    const serve_ref *ref = *revision ? named(refs, revision) : standard(refs);
     if (ref) return ref->commit;
     return is_commit(revision) ? revision : NULL;
 }

@@ -7,11 +7,12 @@
 
 #include <khub/error.h>
 
-/* A branch or a tag. */
+typedef enum serve_ref_kind { SERVE_BRANCH, SERVE_TAG, SERVE_OTHER_REF } serve_ref_kind;
+
 typedef struct serve_ref {
-    char name[SERVE_REVISION_MAX + 1];
+    char name[SERVE_REVISION_MAX + 1]; /* of SERVE_OTHER_REF the whole: "refs/pr/4" */
     char commit[41];
-    int tag;
+    serve_ref_kind kind;
 } serve_ref;
 
 typedef struct serve_refs {
@@ -21,7 +22,10 @@ typedef struct serve_refs {
 } serve_refs;
 
 int serve_refs_new(serve_refs **out, khub_error *err);
-int serve_refs_add(serve_refs *refs, const char *name, const char *commit, int tag, khub_error *err);
+int serve_refs_add(serve_refs *refs, const char *name, const char *commit, serve_ref_kind kind,
+                   khub_error *err);
+/* NULL: there is none of that kind and name. */
+const serve_ref *serve_refs_find(const serve_refs *refs, serve_ref_kind kind, const char *name);
 void serve_refs_sort(serve_refs *refs); /* ends the adding */
 serve_refs *serve_refs_share(serve_refs *refs);
 void serve_refs_free(serve_refs *refs); /* the last user frees it; NULL is a no-op */

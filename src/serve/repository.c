@@ -4,10 +4,14 @@
 #include "base/memory.h"
 #include "serve/layout.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { REPOSITORIES_MAX = 100000, LISTINGS_MAX = 200000, OLD_LISTINGS_MAX = 32, PATH_SIZE = 512 };
 
@@ -72,29 +76,56 @@ static repository *know(serve_kind kind, const char *id, khub_error *err)
 
 /* ---- where a repository lies ---- */
 
-static const serve_layout *const layouts[] = {&serve_layout_folders};
-
-static const serve_layout *layout_at(const char *where, serve_kind kind)
+/* "kernels--ORG--NAME" */
+static void put_cache_folder(char out[PATH_SIZE], serve_kind kind, const char *id)
 {
-    for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++)
-        if (layouts[i]->is(where, kind)) return layouts[i];
-    return NULL;
+    const char *slash = strchr(id, '/');
+    snprintf(out, PATH_SIZE, "%s--%.*s%s%s", kind == SERVE_KERNEL ? "kernels" : "models",
+             (int)(slash ? slash - id : (ptrdiff_t)strlen(id)), id, slash ? "--" : "",
+             slash ? slash + 1 : "");
 }
 
+/* The first form that is there, and where. NULL: none. */
 static const serve_layout *place(char where[PATH_SIZE], serve_kind kind, const char *id)
 {
-    if (kind == SERVE_KERNEL && !strncmp(id, "models/", 7)) return NULL;
-    snprintf(where, PATH_SIZE, "%s%s", kind == SERVE_MODEL ? "models/" : "", id);
-    return layout_at(where, kind);
+    const char *folder = kind == SERVE_MODEL ? "models/" : "";
+    if (kind == SERVE_MODEL || strncmp(id, "models/", 7) != 0) {
+        snprintf(where, PATH_SIZE, "%s%s.git", folder, id);
+        if (serve_layout_git.is(where)) return &serve_layout_git;
+        snprintf(where, PATH_SIZE, "%s%s", folder, id);
+        if (serve_layout_git.is(where)) return &serve_layout_git;
+        if (serve_layout_folders.is(where)) return &serve_layout_folders;
+    }
+    put_cache_folder(where, kind, id);
+    return serve_layout_cache.is(where) ? &serve_layout_cache : NULL;
+}
+
+/* 1 for "kernels--OWNER--…" and "models--OWNER--…". */
+static int is_cache_folder_of(const char *name, const char *owner)
+{
+    size_t length = strlen(owner), kind = !strncmp(name, "kernels--", 9)  ? 9
+                                          : !strncmp(name, "models--", 8) ? 8
+                                                                          : 0;
+    return kind && !strncmp(name + kind, owner, length) && !strncmp(name + kind + length, "--", 2);
+}
+
+static int cache_has_owner(const char *owner)
+{
+    int found = 0, fd = serve_root_at("", O_RDONLY | O_DIRECTORY);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !dir) close(fd);
+    for (struct dirent *entry; dir && !found && (entry = readdir(dir));)
+        found = is_cache_folder_of(entry->d_name, owner);
+    if (dir) closedir(dir);
+    return found;
 }
 
 int serve_has_owner(const char *owner)
 {
     char where[PATH_SIZE];
-    if (!strcmp(owner, "models")) return 0;
-    if (serve_root_is_directory(owner)) return 1;
     snprintf(where, sizeof(where), "models/%s", owner);
-    return serve_root_is_directory(where);
+    return (strcmp(owner, "models") != 0 && serve_root_is_directory(owner)) ||
+           serve_root_is_directory(where) || cache_has_owner(owner);
 }
 
 /* ---- looking at it ---- */
@@ -123,7 +154,8 @@ static serve_listing *listing_of(repository *repo, const char *commit)
     return i < repo->listing_count ? use(repo, i) : NULL;
 }
 
-/* Takes over the listing; an older one of the same commit goes. */
+/* Takes over the listing. It takes the place of an older one of the same commit, but not of one that says the
+ * same: that one has answers ready. */
 static int keep(void *self, serve_listing *listing, khub_error *err)
 {
     repository *repo = self;
@@ -136,9 +168,11 @@ static int keep(void *self, serve_listing *listing, khub_error *err)
         if (rc == 0) repo->listings[repo->listing_count++] = NULL;
     }
     if (rc == 0) {
-        serve_listing_free(repo->listings[i]);
-        repo->listings[i] = listing;
+        serve_listing *old = repo->listings[i];
+        int same = old && serve_listing_same(old, listing);
+        repo->listings[i] = same ? old : listing;
         use(repo, i);
+        serve_listing_free(same ? listing : old);
     }
     pthread_mutex_unlock(&repo->lock);
     if (rc == 0) return KHUB_OK;
@@ -198,7 +232,7 @@ static serve_how find_known(serve_found *out, repository *repo, const serve_addr
 {
     const char *commit = repo->refs ? serve_refs_commit(repo->refs, address->revision) : NULL;
     serve_listing *listing = commit ? listing_of(repo, commit) : NULL;
-    int immutable = listing && !strcmp(commit, address->revision);
+    int immutable = listing && !repo->layout->grows && !strcmp(commit, address->revision);
     if (!immutable && !is_fresh(repo)) return SERVE_LATER;
     if (address->what != SERVE_REFS && !commit) return SERVE_NO_REVISION;
     if (address->what != SERVE_REFS && !listing) return repo->layout->list ? SERVE_LATER : SERVE_NO_REVISION;

@@ -71,12 +71,24 @@ static int open_checked(const char *path, int flags)
 
 int serve_root_at(const char *path, int flags)
 {
-    struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+    int more = flags & O_PATH ? O_CLOEXEC : O_CLOEXEC | O_NONBLOCK | O_NOCTTY; /* O_PATH takes no other */
+    struct open_how how = {.flags = (unsigned)(flags | more),
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     if (!*path) path = ".";
     int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
     if (fd >= 0 || (errno != EXDEV && errno != ENOSYS && errno != EPERM && errno != EAGAIN)) return fd;
     return open_checked(path, (int)how.flags);
+}
+
+int serve_root_link(char *out, size_t size, const char *path)
+{
+    int fd = serve_root_at(path, O_PATH | O_NOFOLLOW);
+    if (fd < 0) return -1;
+    ssize_t n = readlinkat(fd, "", out, size);
+    close(fd);
+    if (n < 0 || (size_t)n == size) return -1;
+    out[n] = 0;
+    return 0;
 }
 
 int serve_root_is_directory(const char *path)

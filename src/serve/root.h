@@ -22,6 +22,9 @@ void serve_root_confine(void);
  * stay inside. -1 and errno; EXDEV: it leads out. */
 int serve_root_at(const char *path, int flags);
 
+/* Where a link below DIR points, as it says itself. -1: it is none, or too long. */
+int serve_root_link(char *out, size_t size, const char *path);
+
 /* 1 when `path` below DIR is a directory. */
 int serve_root_is_directory(const char *path);
 

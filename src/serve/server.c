@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "serve/digest.h"
+#include "serve/git.h"
 #include "serve/handler.h"
 #include "serve/metrics.h"
 #include "serve/names.h"
@@ -162,11 +163,13 @@ static int serve(int fd, serve_options *options, const khub__bytes *cert, const 
     return KHUB_OK;
 }
 
-/* libcrypto reads its own configuration at its first hash: before the process can read nothing but DIR. */
+/* libcrypto and libgit2 read their own configuration when they start: before the process can read nothing but
+ * DIR. */
 static int confine(khub_error *err)
 {
     char oid[41];
     int rc = serve_blob_oid(oid, "", 0, err);
+    if (rc == KHUB_OK) rc = serve_git_start(err);
     if (rc == KHUB_OK) serve_root_confine();
     return rc;
 }
@@ -191,5 +194,6 @@ int serve_run(serve_options *options, khub_error *err)
     khub__bytes_free(&key);
     serve_repositories_free();
     serve_names_free();
+    serve_git_stop();
     return rc;
 }

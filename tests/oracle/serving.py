@@ -1,10 +1,15 @@
 """A `khub serve` for tests: started on a free port, stopped by its process id."""
+import collections
 import contextlib
+import json
 import os
 import pathlib
 import select
 import signal
 import subprocess
+import sys
+import urllib.error
+import urllib.request
 
 STAGE = pathlib.Path(os.environ["KHUB_STAGE"])
 KHUB = STAGE / "bin" / "khub"
@@ -46,3 +51,28 @@ def serving(folder, *options, log=None, env=None, **more):
             process.kill()
             process.wait()
         process.stdout.close()
+
+
+Answer = collections.namedtuple("Answer", "status headers body")
+
+
+def ask(hub, path, method="GET", **headers):
+    """One request to a Hub; `headers` with "_" for "-"."""
+    request = urllib.request.Request(hub.url + path, method=method, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as got:
+            return Answer(got.status, got.headers, got.read())
+    except urllib.error.HTTPError as got:
+        return Answer(got.code, got.headers, got.read())
+
+
+def python(hub, tmp_path, program, **environment):
+    """Runs a program in a process of its own, whose Hub is ours; returns what it prints, as JSON."""
+    env = {**os.environ, "HF_ENDPOINT": hub if isinstance(hub, str) else hub.url, "HF_HOME": str(tmp_path / "home"),
+           "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1", **environment}
+    if "HF_TOKEN" not in environment:
+        env.pop("HF_TOKEN", None)
+    done = subprocess.run([sys.executable, "-c", "import json, huggingface_hub as h\napi = h.HfApi()\n" + program],
+                          capture_output=True, text=True, timeout=120, env=env, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])

@@ -4,11 +4,9 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
-import sys
 
 import pytest
-from serving import BUILT_IN, serving
+from serving import BUILT_IN, python, serving
 
 SANITIZE = os.environ["KHUB_SANITIZE"] == "1"
 
@@ -38,18 +36,6 @@ def folder(tmp_path_factory):
 def hub(folder):
     with serving(folder) as running:
         yield running
-
-
-def python(hub, tmp_path, program, **environment):
-    """Runs a program in a process of its own, whose Hub is ours; returns what it prints, as JSON."""
-    env = {**os.environ, "HF_ENDPOINT": hub if isinstance(hub, str) else hub.url, "HF_HOME": str(tmp_path / "home"),
-           "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1", **environment}
-    if "HF_TOKEN" not in environment:
-        env.pop("HF_TOKEN", None)
-    done = subprocess.run([sys.executable, "-c", "import json, huggingface_hub as h\napi = h.HfApi()\n" + program],
-                          capture_output=True, text=True, timeout=120, env=env, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 # ---- huggingface_hub ----
