@@ -7,13 +7,17 @@
 #include "hub/token.h"
 #include "hub/url.h"
 
-enum { TICK_MS = 30 };
-
 int khub__client_tick(khub__client *client, khub_error *err)
 {
     uint64_t now = khub__now_ms();
-    if (!client->progress || now < client->ticked_ms + TICK_MS) return KHUB_OK;
-    client->ticked_ms = now;
+    if (!client->progress || now < client->ticked_ms + KHUB__TICK_MS) return KHUB_OK;
+    return khub__client_tell(client, err);
+}
+
+int khub__client_tell(khub__client *client, khub_error *err)
+{
+    if (!client->progress) return KHUB_OK;
+    client->ticked_ms = khub__now_ms();
     if (client->progress(client->user, &client->at) == 0) return KHUB_OK;
     return khub__fail(err, KHUB_E_CANCELED, "%s: canceled", client->at.what ? client->at.what : "the Hub");
 }
@@ -61,7 +65,7 @@ static int wait_ms(khub__client *client, int64_t ms, khub_error *err)
     uint64_t until = khub__now_ms() + (uint64_t)ms, now;
     int rc = KHUB_OK;
     while (rc == KHUB_OK && (now = khub__now_ms()) < until) {
-        unsigned step = until - now < TICK_MS ? (unsigned)(until - now) : TICK_MS;
+        unsigned step = until - now < KHUB__TICK_MS ? (unsigned)(until - now) : KHUB__TICK_MS;
         rc = khub__engine_step(client->engine, step, err);
         if (rc == KHUB_OK) rc = khub__client_tick(client, err);
     }
@@ -73,7 +77,7 @@ static int exchange(khub__reply *out, khub__client *client, const khub__request 
 {
     int rc = khub__engine_start(client->engine, &out->transfer, request, err);
     while (rc == KHUB_OK && !khub__engine_ended(client->engine)) {
-        rc = khub__engine_step(client->engine, TICK_MS, err);
+        rc = khub__engine_step(client->engine, KHUB__TICK_MS, err);
         if (rc == KHUB_OK) rc = khub__client_tick(client, err);
     }
     if (rc != KHUB_OK) khub__engine_stop(client->engine, &out->transfer);
@@ -83,7 +87,8 @@ static int exchange(khub__reply *out, khub__client *client, const khub__request 
 int khub__client_ask(khub__reply *out, khub__client *client, const char *url, const khub__asked *asked,
                      khub_error *err)
 {
-    khub__request request = {url, UINT64_MAX, UINT64_MAX, take_head, take_body, out};
+    khub__request request = {
+        .url = url, .from = UINT64_MAX, .to = UINT64_MAX, .head = take_head, .body = take_body, .self = out};
     unsigned retries = 0;
     char shown[208];
     memset(out, 0, sizeof(*out));

@@ -6,6 +6,8 @@
 #include "hub/client.h"
 #include "hub/errors.h"
 
+enum { KHUB__TICK_MS = 30 }; /* how often the progress is told */
+
 enum { KHUB__JSON_MAX = 32 << 20 }; /* a page of the Hub's has 1,000 entries, some 300 KB */
 
 struct khub__client {
@@ -20,6 +22,8 @@ struct khub__client {
 
 /* Tells the progress unless it was told just now. KHUB_E_CANCELED. */
 int khub__client_tick(khub__client *client, khub_error *err);
+/* Tells it in any case. */
+int khub__client_tell(khub__client *client, khub_error *err);
 
 /* Makes sure of the engine. KHUB_E_OFFLINE, KHUB_E_NETWORK, KHUB_E_NOMEM. */
 int khub__client_connect(khub__client *client, const char *what, khub_error *err);

@@ -163,6 +163,7 @@ int khub__engine_start(khub__engine *engine, khub__transfer *transfer, const khu
 {
     reset(transfer);
     transfer->request = request;
+    transfer->left = request->without_token;
     transfer->url = khub__strdup(request->url);
     khub__flight *flight = engine->idle;
     if (flight)

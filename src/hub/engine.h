@@ -17,6 +17,7 @@ typedef struct khub__request {
     const char *url;
     uint64_t from,
         to; /* the bytes wanted, both included; from UINT64_MAX: all, no Range; to UINT64_MAX: the rest */
+    int without_token;
     /* The head of the last answer (redirects and errors don't count, 416 for a Range does). Not KHUB_OK ends
      * the request with that status. */
     int (*head)(void *self, khub__transfer *transfer, khub_error *err);

@@ -5,8 +5,6 @@
 #include "hub/clock.h"
 #include "hub/token.h"
 
-enum { TICK_MS = 30 };
-
 static void wait_until(khub__fetcher *f, khub__job *job, uint64_t ms)
 {
     job->wait_until_ms = ms;
@@ -26,7 +24,7 @@ static khub__job *take_job(khub__fetcher *f, uint64_t now)
     return f->next < f->count ? &f->jobs[f->next++] : NULL;
 }
 
-static khub__lane *free_lane(khub__fetcher *f)
+khub__lane *khub__fetcher_lane(khub__fetcher *f)
 {
     size_t lanes = khub__engine_multiplexes(f->client->engine) ? KHUB__LANES_SHARED : KHUB__LANES;
     for (size_t i = 0; i < lanes; i++)
@@ -34,10 +32,19 @@ static khub__lane *free_lane(khub__fetcher *f)
     return NULL;
 }
 
+static int is_big(const khub__job *job)
+{
+    return job->size != UINT64_MAX && job->size - job->done >= KHUB__BIG_BYTES;
+}
+
 /* Tells the sink, and sends the request unless everything is there already. */
 static int start_job(khub__fetcher *f, khub__lane *lane, khub__job *job, uint64_t now, khub_error *err)
 {
     int rc = KHUB_OK;
+    if (f->big && is_big(job)) { /* one at a time: its window is as much memory as may be used */
+        wait_until(f, job, now + KHUB__BUSY_MS);
+        return KHUB_OK;
+    }
     if (!job->begun && khub__job_etag(job) && job->size != UINT64_MAX) rc = khub__job_begin(f, job, err);
     if (rc == KHUB__SINK_BUSY) {
         wait_until(f, job, now + KHUB__BUSY_MS);
@@ -45,6 +52,7 @@ static int start_job(khub__fetcher *f, khub__lane *lane, khub__job *job, uint64_
     }
     if (rc == KHUB_OK && job->begun && job->done == job->size) return khub__job_finish(f, job, err);
     if (rc != KHUB_OK) return rc;
+    if (job->begun && is_big(job)) return khub__big_start(f, job, err);
     lane->job = job;
     return khub__lane_start(lane, err);
 }
@@ -53,7 +61,7 @@ static int start_some(khub__fetcher *f, khub_error *err)
 {
     uint64_t now = khub__now_ms();
     int rc = KHUB_OK;
-    for (khub__lane *lane; rc == KHUB_OK && (lane = free_lane(f));) {
+    for (khub__lane *lane; rc == KHUB_OK && (lane = khub__fetcher_lane(f));) {
         khub__job *job = take_job(f, now);
         if (!job) break;
         rc = start_job(f, lane, job, now, err);
@@ -67,7 +75,8 @@ static int end_some(khub__fetcher *f, khub_error *err)
     khub__transfer *ended;
     int rc = KHUB_OK;
     while (rc == KHUB_OK && (ended = khub__engine_ended(f->client->engine))) {
-        rc = khub__lane_end(ended->request->self, err);
+        khub__lane *lane = ended->request->self;
+        rc = f->big && f->big->job == lane->job ? khub__big_lane_end(lane, err) : khub__lane_end(lane, err);
         if (rc == KHUB_OK) rc = khub__client_tick(f->client, err);
     }
     return rc;
@@ -77,8 +86,10 @@ static int run(khub__fetcher *f, khub_error *err)
 {
     int rc = KHUB_OK;
     while (rc == KHUB_OK && f->finished < f->count) {
-        rc = start_some(f, err);
-        if (rc == KHUB_OK && f->finished < f->count) rc = khub__engine_step(f->client->engine, TICK_MS, err);
+        rc = f->big ? khub__big_step(f, err) : KHUB_OK;
+        if (rc == KHUB_OK) rc = start_some(f, err);
+        if (rc == KHUB_OK && f->finished < f->count)
+            rc = khub__engine_step(f->client->engine, KHUB__TICK_MS, err);
         if (rc == KHUB_OK) rc = end_some(f, err);
         if (rc == KHUB_OK) rc = khub__client_tick(f->client, err);
     }
@@ -95,6 +106,7 @@ static void give_up(khub__fetcher *f, int rc)
 {
     for (size_t i = 0; i < KHUB__LANES_SHARED; i++)
         khub__lane_clear(&f->lanes[i]);
+    khub__big_close(f);
     for (size_t i = 0; i < f->next; i++)
         if (f->jobs[i].begun) f->jobs[i].file->sink->abandon(f->jobs[i].file->self, is_worth_keeping(rc));
 }
@@ -130,6 +142,7 @@ int khub__client_fetch(khub__client *client, const khub__repo *repo, const char 
     set_up(f, files, what);
     rc = run(f, err);
     give_up(f, rc);
+    if (rc == KHUB_OK) khub__client_tell(client, NULL); /* all is there: too late to cancel */
     for (size_t i = 0; i < count; i++)
         khub__free(f->jobs[i].learned_etag);
     khub__free(f->jobs);

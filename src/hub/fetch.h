@@ -5,14 +5,16 @@
 #include "hub/ask.h"
 
 enum {
-    KHUB__LANES = 8,         /* requests at a time; as many connections where one carries one request */
-    KHUB__LANES_SHARED = 32, /* where a connection carries many */
-    KHUB__BUSY_MS = 50       /* how often a file that someone else is bringing is asked for again */
+    KHUB__LANES = 8,            /* requests at a time; as many connections where one carries one request */
+    KHUB__LANES_SHARED = 32,    /* where a connection carries many */
+    KHUB__BIG_BYTES = 64 << 20, /* from here on a file comes in ranges */
+    KHUB__BUSY_MS = 50          /* how often a file that someone else is bringing is asked for again */
 };
 
 typedef struct khub__job khub__job;
 typedef struct khub__lane khub__lane;
 typedef struct khub__fetcher khub__fetcher;
+typedef struct khub__big khub__big;
 
 /* One file. There may be a million: what only a request needs is in the lane. */
 struct khub__job {
@@ -34,6 +36,7 @@ struct khub__lane {
     khub__job *job; /* NULL: the lane is free */
     char *url;
     uint64_t at, end;
+    uint64_t sleeps_until_ms; /* not 0: waits before the next try */
     int put_off; /* the sink is busy, or has some already: the request ends without being a failure */
 };
 
@@ -44,8 +47,24 @@ struct khub__fetcher {
     khub__job *jobs;
     size_t count, next, finished; /* `next` is the first that was never tried */
     khub__job *waiting;
+    khub__big *big; /* the large file that is coming; NULL: none */
     khub__lane lanes[KHUB__LANES_SHARED];
 };
+
+/* The large file at hand. */
+struct khub__big {
+    khub__job *job;
+    struct khub__window *window;
+    khub__fetcher *fetcher;
+    char *direct;    /* where the redirects of a range led; NULL: none, or not known yet */
+    int direct_left; /* the token may not go there */
+    uint64_t next;   /* the first byte that no lane has */
+    enum { KHUB__BIG_PROBING, KHUB__BIG_RANGES, KHUB__BIG_STREAM } mode;
+    int start_over; /* the whole came where a part was asked for */
+};
+
+/* A lane without a job; NULL: none. */
+khub__lane *khub__fetcher_lane(khub__fetcher *fetcher);
 
 /* The name of the job's content; NULL: not known yet. */
 const char *khub__job_etag(const khub__job *job);
@@ -55,13 +74,33 @@ int khub__job_begin(khub__fetcher *fetcher, khub__job *job, khub_error *err);
 int khub__job_finish(khub__fetcher *fetcher, khub__job *job, khub_error *err);
 int khub__job_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err);
 
+/* Their bookkeeping alone, for a file whose sink is called elsewhere. */
+int khub__job_count_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err);
+void khub__job_count_finish(khub__fetcher *fetcher, khub__job *job);
+
 /* Sends the request for what is missing of lane->job. */
 int khub__lane_start(khub__lane *lane, khub_error *err);
+
+/* What an answer to a download must be: KHUB_OK for a part that starts at lane->at, for the whole and for
+ * 416. */
+int khub__lane_check_head(const khub__lane *lane, const khub__transfer *transfer, khub_error *err);
+
+/* How long to wait before the next try of the lane's request; -1: there is none, *err says why. */
+int64_t khub__lane_retry(khub__lane *lane, khub_error *err);
 
 /* Its request has ended. What comes next is in the job. */
 int khub__lane_end(khub__lane *lane, khub_error *err);
 
 /* Makes the lane free, its request stopped. */
 void khub__lane_clear(khub__lane *lane);
+
+/* A large file: ranges over several lanes into a window. The job has begun. */
+int khub__big_start(khub__fetcher *fetcher, khub__job *job, khub_error *err);
+/* What there is to do now: new ranges, tries that have waited, the end. */
+int khub__big_step(khub__fetcher *fetcher, khub_error *err);
+/* A request of its has ended. */
+int khub__big_lane_end(khub__lane *lane, khub_error *err);
+/* Gives it up when there is one. What the sink has stays. */
+void khub__big_close(khub__fetcher *fetcher);
 
 #endif

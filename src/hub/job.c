@@ -31,23 +31,34 @@ int khub__job_begin(khub__fetcher *fetcher, khub__job *job, khub_error *err)
     return KHUB_OK;
 }
 
-int khub__job_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err)
+int khub__job_count_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err)
 {
     if (++job->restarts > 2)
         return khub__fail(err, KHUB_E_FORMAT,
-                          "%s: the server can't go on where it stopped, and not start anew", job->file->path);
-    int rc = job->file->sink->restart(job->file->self, err);
+                          "%s: the server can neither go on where it stopped nor start anew",
+                          job->file->path);
     count(fetcher, job, 0);
     job->retried_at = 0;
-    return rc;
+    return KHUB_OK;
+}
+
+int khub__job_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err)
+{
+    int rc = khub__job_count_restart(fetcher, job, err);
+    return rc == KHUB_OK ? job->file->sink->restart(job->file->self, err) : rc;
+}
+
+void khub__job_count_finish(khub__fetcher *fetcher, khub__job *job)
+{
+    job->begun = 0;
+    fetcher->finished++;
+    fetcher->client->at.files_done++;
 }
 
 int khub__job_finish(khub__fetcher *fetcher, khub__job *job, khub_error *err)
 {
     job->begun = 0;
     int rc = job->file->sink->finish(job->file->self, err);
-    if (rc != KHUB_OK) return rc;
-    fetcher->finished++;
-    fetcher->client->at.files_done++;
-    return KHUB_OK;
+    if (rc == KHUB_OK) khub__job_count_finish(fetcher, job);
+    return rc;
 }

@@ -41,36 +41,37 @@ static int learn(khub__lane *lane, const khub__transfer *transfer, khub_error *e
     return rc == KHUB__SINK_BUSY || (rc == KHUB_OK && job->done > 0) ? put_off(lane) : rc;
 }
 
-/* The whole comes though a part was asked for. */
-static int start_over(khub__lane *lane, khub_error *err)
+int khub__lane_check_head(const khub__lane *lane, const khub__transfer *transfer, khub_error *err)
 {
-    lane->at = 0;
-    return khub__job_restart(lane->fetcher, lane->job, err);
+    const khub__answer *answer = &transfer->answer;
+    const khub__job *job = lane->job;
+    if (answer->status == 416) return KHUB_OK;
+    if (answer->status == 200)
+        return answer->length == UINT64_MAX || answer->length == job->size
+                   ? KHUB_OK
+                   : fail_size(job, answer->length, err);
+    if (answer->status != 206)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: answers %d to a download", job->file->path,
+                          answer->status);
+    if (answer->range_from != lane->request.from)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: byte %llu was asked for, the answer starts elsewhere",
+                          job->file->path, (unsigned long long)lane->request.from);
+    if (answer->range_total != UINT64_MAX && answer->range_total != job->size)
+        return fail_size(job, answer->range_total, err);
+    return KHUB_OK;
 }
 
 static int take_head(void *self, khub__transfer *transfer, khub_error *err)
 {
     khub__lane *lane = self;
-    khub__job *job = lane->job;
-    const khub__answer *answer = &transfer->answer;
-    int rc = KHUB_OK;
-    if (answer->status == 416) return KHUB_OK;
-    if (answer->status != 200 && answer->status != 206)
-        return khub__fail(err, KHUB_E_FORMAT, "%s: answers %d to a download", job->file->path,
-                          answer->status);
-    if (!job->begun) rc = learn(lane, transfer, err);
-    if (rc != KHUB_OK) return rc;
-    if (answer->status == 206) {
-        if (answer->range_from != lane->at)
-            return khub__fail(err, KHUB_E_FORMAT, "%s: byte %llu was asked for, the answer starts elsewhere",
-                              job->file->path, (unsigned long long)lane->at);
-        if (answer->range_total != UINT64_MAX && answer->range_total != job->size)
-            return fail_size(job, answer->range_total, err);
-        return KHUB_OK;
+    int status = transfer->answer.status;
+    int rc = lane->job->begun || status / 100 != 2 ? KHUB_OK : learn(lane, transfer, err);
+    if (rc == KHUB_OK) rc = khub__lane_check_head(lane, transfer, err);
+    if (rc == KHUB_OK && status == 200 && lane->at > 0) {
+        lane->at = 0; /* the whole comes though a part was asked for */
+        rc = khub__job_restart(lane->fetcher, lane->job, err);
     }
-    if (answer->length != UINT64_MAX && answer->length != job->size)
-        return fail_size(job, answer->length, err);
-    return lane->at > 0 ? start_over(lane, err) : KHUB_OK;
+    return rc;
 }
 
 static int take_body(void *self, khub__transfer *transfer, const void *data, size_t bytes, khub_error *err)
@@ -93,9 +94,8 @@ int khub__lane_start(khub__lane *lane, khub_error *err)
 {
     khub__job *job = lane->job;
     const khub__fetcher *fetcher = lane->fetcher;
-    if (!lane->url)
-        lane->url = khub__address_file(fetcher->client->settings.endpoint, fetcher->repo, fetcher->commit,
-                                       job->file->path);
+    lane->url = khub__address_file(fetcher->client->settings.endpoint, fetcher->repo, fetcher->commit,
+                                   job->file->path);
     if (!lane->url) return khub__fail_memory(err, "fetching a file");
     lane->put_off = 0;
     lane->at = job->done;
@@ -116,6 +116,7 @@ void khub__lane_clear(khub__lane *lane)
     khub__free(lane->url);
     lane->url = NULL;
     lane->job = NULL;
+    lane->sleeps_until_ms = 0;
 }
 
 static void wait_for(khub__lane *lane, int64_t ms)
@@ -135,39 +136,53 @@ static void forgive(khub__job *job)
     job->retries = 0;
 }
 
-int khub__lane_end(khub__lane *lane, khub_error *err)
+int64_t khub__lane_retry(khub__lane *lane, khub_error *err)
 {
-    khub__job *job = lane->job;
     khub__fetcher *fetcher = lane->fetcher;
+    khub__job *job = lane->job;
     khub__transfer *transfer = &lane->transfer;
     khub__asked asked = {.settings = &fetcher->client->settings,
                          .repo = fetcher->repo,
                          .revision = fetcher->commit,
                          .path = job->file->path};
-    int good = transfer->status == KHUB_OK && !transfer->broken, rc = KHUB_OK;
-    if (lane->put_off) {
-        wait_for(lane, job->begun ? 0 : KHUB__BUSY_MS);
-    } else if (good && transfer->answer.status == 416) {
-        rc = khub__job_restart(fetcher, job, err);
-        if (rc == KHUB_OK) wait_for(lane, 0);
-    } else if (good && transfer->answer.status / 100 == 2 && lane->at == lane->end) {
-        rc = khub__job_finish(fetcher, job, err);
-    } else {
-        unsigned retries;
-        if (good && transfer->answer.status / 100 == 2) {
-            transfer->broken = 1;
-            khub__fail(&transfer->why, KHUB_E_NETWORK, "the connection ended %llu bytes too early",
-                       (unsigned long long)(lane->end - lane->at));
-        }
-        forgive(job);
-        retries = job->retries;
-        int64_t wait = khub__client_retry(&retries, fetcher->client, transfer);
-        job->retries = (unsigned char)retries;
-        if (wait >= 0)
-            wait_for(lane, wait);
-        else
-            rc = khub__transfer_fail(transfer, &asked, err);
+    if (transfer->status == KHUB_OK && !transfer->broken && transfer->answer.status / 100 == 2) {
+        transfer->broken = 1; /* a body without a length, cut short */
+        khub__fail(&transfer->why, KHUB_E_NETWORK, "the answer ended %llu bytes too early",
+                   (unsigned long long)(lane->end - lane->at));
     }
+    forgive(job);
+    unsigned retries = job->retries;
+    int64_t wait = khub__client_retry(&retries, fetcher->client, transfer);
+    job->retries = (unsigned char)retries;
+    if (wait < 0) khub__transfer_fail(transfer, &asked, err);
+    return wait;
+}
+
+/* What is next for the job of a request that has ended; *wait becomes not negative when it must be asked for
+ * again. */
+static int judge(khub__lane *lane, int64_t *wait, khub_error *err)
+{
+    const khub__transfer *transfer = &lane->transfer;
+    int status = transfer->status == KHUB_OK && !transfer->broken ? transfer->answer.status : 0;
+    if (lane->put_off) {
+        *wait = lane->job->begun ? 0 : KHUB__BUSY_MS;
+        return KHUB_OK;
+    }
+    if (status / 100 == 2 && lane->at == lane->end) return khub__job_finish(lane->fetcher, lane->job, err);
+    if (status == 416 && lane->request.from != UINT64_MAX) {
+        *wait = 0;
+        return khub__job_restart(lane->fetcher, lane->job, err);
+    }
+    *wait = khub__lane_retry(lane, err);
+    return *wait >= 0 ? KHUB_OK : lane->transfer.status != KHUB_OK ? lane->transfer.status : KHUB_E_NETWORK;
+}
+
+int khub__lane_end(khub__lane *lane, khub_error *err)
+{
+    int64_t wait = -1;
+    khub_error why = {0};
+    int rc = judge(lane, &wait, &why);
+    if (rc == KHUB_OK && wait >= 0) wait_for(lane, wait);
     khub__lane_clear(lane);
-    return rc;
+    return rc == KHUB_OK ? rc : khub__fail(err, why.code ? why.code : rc, "%s", why.message);
 }
