@@ -4,6 +4,7 @@
 #include "serve/digest.h"
 #include "serve/range.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,13 @@ static serve_answer missing(const serve_entry *entry)
     return serve_answer_error(404, "EntryNotFound", "%s: its content isn't here", entry->path);
 }
 
+static serve_answer busy(void)
+{
+    serve_answer answer = serve_answer_error(503, NULL, "Too many files are open");
+    serve_answer_header(&answer, "Retry-After", "1");
+    return answer;
+}
+
 /* ---- a file on disk ---- */
 
 /* The file as it was when it was listed. -1: it isn't any more, and *answer says so. */
@@ -75,7 +83,7 @@ static int open_file(serve_answer *answer, const serve_entry *entry)
     serve_identity now;
     int fd = serve_root_file(&now, entry->where);
     if (fd < 0) {
-        *answer = missing(entry);
+        *answer = errno == EMFILE || errno == ENFILE ? busy() : missing(entry);
         return -1;
     }
     if (entry->identity.inode ? serve_identity_equal(&now, &entry->identity) : now.size == entry->size)

@@ -24,6 +24,16 @@ typedef struct walk {
     size_t depth;
 } walk;
 
+/* 1 when the failure tells about what is there, 0 when about the state of this process or the disk: then
+ * leaving it out would be a lie. */
+static int is_about_the_file(int reason)
+{
+    static const int known[] = {ENOENT, EACCES, EPERM, ELOOP, EXDEV, ENOTDIR, ENAMETOOLONG, ENXIO};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (reason == known[i]) return 1;
+    return 0;
+}
+
 /* What a name in a folder is, links followed while they stay in DIR. -1: nothing that is served. */
 static int look_at(struct stat *st, int folder, const char *name, const char *where)
 {
@@ -50,7 +60,7 @@ static int add_file(walk *w, char *where, const struct stat *st, khub_error *err
     serve_identity_of(&entry.identity, st);
     entry.size = entry.identity.size;
     int rc = name_file(&entry, w, &why);
-    if (rc == KHUB_E_IO) return KHUB_OK; /* can't be read: isn't served */
+    if (rc == KHUB_E_DENIED) return KHUB_OK; /* can't be read: isn't served */
     if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     return serve_listing_add(w->listing, &entry, err);
 }
@@ -85,7 +95,7 @@ static int walk_folder(walk *w, const char *where, khub_error *err)
         int reason = errno;
         if (dir) closedir(dir);
         if (fd >= 0 && !dir) close(fd);
-        if (w->depth) return KHUB_OK; /* can't be read, or went while it was looked at */
+        if (w->depth && is_about_the_file(reason)) return KHUB_OK;
         return khub__fail(err, KHUB_E_NOTFOUND, "%s: %s", where, strerror(reason));
     }
     w->above[w->depth].device = st.st_dev;

@@ -1,6 +1,7 @@
 #include "serve/handler.h"
 
 #include "serve/api.h"
+#include "serve/connections.h"
 #include "serve/file.h"
 #include "serve/log.h"
 #include "serve/metrics.h"
@@ -235,6 +236,14 @@ static enum MHD_Result send_answer(request *r)
     return rc;
 }
 
+/* What serve_on_connection put there. */
+static serve_connection *connection_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
 void *serve_on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
 {
     request *r = calloc(1, sizeof(*r));
@@ -266,6 +275,7 @@ enum MHD_Result serve_on_request(void *cls, struct MHD_Connection *connection, c
     }
     if (!r->begun) {
         r->begun = 1;
+        serve_connection_busy(connection_of(connection), 1);
         if (refuse_early(r, method))
             return send_answer(r); /* which closes the connection: a body may follow */
         return MHD_YES;
@@ -302,9 +312,10 @@ static void log_request(const request *r, int whole)
 void serve_on_completed(void *cls, struct MHD_Connection *connection, void **context,
                         enum MHD_RequestTerminationCode why)
 {
-    (void)cls, (void)connection;
+    (void)cls;
     request *r = *context;
     int whole = why == MHD_REQUEST_TERMINATED_COMPLETED_OK;
+    serve_connection_busy(connection_of(connection), 0);
     if (!r) return;
     if (!strcmp(r->method, "HEAD")) r->answer.bytes = 0;
     if (whole)
@@ -322,6 +333,15 @@ void serve_on_completed(void *cls, struct MHD_Connection *connection, void **con
 void serve_on_connection(void *cls, struct MHD_Connection *connection, void **socket,
                          enum MHD_ConnectionNotificationCode what)
 {
-    (void)cls, (void)connection, (void)socket;
-    serve_count_open(what == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1);
+    (void)cls;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        *socket = info ? serve_connection_opened(info->connect_fd) : NULL;
+        serve_count_open(1);
+    } else {
+        serve_connection_closed(*socket);
+        *socket = NULL;
+        serve_count_open(-1);
+    }
 }

@@ -103,7 +103,9 @@ int serve_names_of(serve_names *out, const char *path, const serve_identity *ide
     clock_gettime(CLOCK_REALTIME, &before);
     serve_identity found;
     int fd = serve_root_file(&found, path);
-    if (fd < 0) return khub__fail(err, KHUB_E_NOTFOUND, "%s: %s", path, strerror(errno));
+    if (fd < 0)
+        return khub__fail(err, errno == EACCES || errno == EPERM ? KHUB_E_DENIED : KHUB_E_NOTFOUND, "%s: %s",
+                          path, strerror(errno));
     int rc = serve_identity_equal(&found, identity)
                  ? hash_file(out, fd, path, identity->size, lfs, err)
                  : khub__fail(err, KHUB_E_NOTFOUND, "%s: changes while it is looked at", path);

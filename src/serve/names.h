@@ -15,7 +15,8 @@ int serve_is_lfs(const char *path, uint64_t size);
 
 /* Names of a regular file of DIR that was found to be `identity`. They are kept, so that no file is read
  * twice while it is the same. Any thread. KHUB_E_NOTFOUND: it isn't that file any more (look again);
- * KHUB_E_IO; KHUB_E_CANCELED; KHUB_E_NOMEM. */
+ * KHUB_E_DENIED: it may
+ * not be read; KHUB_E_IO; KHUB_E_CANCELED; KHUB_E_NOMEM. */
 int serve_names_of(serve_names *out, const char *path, const serve_identity *identity, int lfs,
                    khub_error *err);
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "serve/connections.h"
 #include "serve/digest.h"
 #include "serve/git.h"
 #include "serve/handler.h"
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONNECTION_MEMORY = 32768, SMALL_FILE_MAX = 1 << 20 };
+enum { CONNECTION_MEMORY = 32768, SMALL_FILE_MAX = 1 << 20, SPARE_FILES = 128 };
 
 /* ---- what it listens on ---- */
 
@@ -93,15 +94,22 @@ static int check_token(const serve_options *options, khub_error *err)
 
 /* ---- its course ---- */
 
-/* Every connection, and the file that it sends, is a descriptor. */
-static void raise_limit(unsigned connections)
+/* Every connection, and the file that it sends, is a descriptor: there are no more of them than the system
+ * allows, so that a file is never missing because there are too many. */
+static void fit_limit(serve_options *options)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    rlim_t want = 2 * (rlim_t)connections + 256;
+    rlim_t want = 2 * (rlim_t)options->connections + SPARE_FILES;
+    if (limit.rlim_cur < want) {
+        limit.rlim_cur = limit.rlim_max < want ? limit.rlim_max : want;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
     if (limit.rlim_cur >= want) return;
-    limit.rlim_cur = limit.rlim_max < want ? limit.rlim_max : want;
-    setrlimit(RLIMIT_NOFILE, &limit);
+    options->connections =
+        limit.rlim_cur > 2 * SPARE_FILES ? (unsigned)(limit.rlim_cur - SPARE_FILES) / 2 : SPARE_FILES / 2;
+    fprintf(stderr, "khub: serve: %u connections at once: the system allows %llu open files\n",
+            options->connections, (unsigned long long)limit.rlim_cur);
 }
 
 static unsigned network_threads(void)
@@ -157,8 +165,8 @@ static int serve(int fd, serve_options *options, const khub__bytes *cert, const 
                           options->cert ? ": are --cert and --key a PEM pair?" : "");
     }
     say_address(fd, options);
-    int number;
-    sigwait(&signals, &number);
+    while (sigtimedwait(&signals, NULL, &(struct timespec){.tv_sec = 1}) < 0)
+        serve_connections_sweep(options->timeout_s);
     stop(daemon, fd, options, &signals);
     return KHUB_OK;
 }
@@ -185,7 +193,7 @@ int serve_run(serve_options *options, khub_error *err)
     if (rc == KHUB_OK) rc = serve_root_open(options->dir, err);
     if (rc == KHUB_OK) rc = open_socket(&fd, options, err);
     if (rc == KHUB_OK) rc = confine(err);
-    raise_limit(options->connections);
+    fit_limit(options);
     if (rc == KHUB_OK)
         rc = serve(fd, options, &cert, &key, err);
     else if (fd >= 0)

@@ -4,8 +4,11 @@ import json
 import os
 import pathlib
 import shutil
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from serving import BUILT_IN, python, serving
 
 SANITIZE = os.environ["KHUB_SANITIZE"] == "1"

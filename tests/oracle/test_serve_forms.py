@@ -5,9 +5,12 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import time
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from serving import BUILT_IN, ask, python, serving
 
 SANITIZE = os.environ["KHUB_SANITIZE"] == "1"
