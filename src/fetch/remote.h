@@ -4,7 +4,8 @@
 
 #include "fetch/resolve.h"
 
-/* How one request talks to the Hub: the caller's options, and one client for all repositories that it leads to. */
+/* How one request talks to the Hub: the caller's options, and one client for all repositories that it leads
+ * to. */
 typedef struct khub__session {
     khub_hub_options options;
     khub__client *client;
@@ -23,16 +24,18 @@ typedef struct khub__remote {
     char *path;      /* of the snapshot, whether it is there or not */
 } khub__remote;
 
-/* Resolves and learns the tree: from the cache, else from the Hub; offline, from a snapshot that another tool made. */
+/* Resolves and learns the tree: from the cache, else from the Hub; offline, from a snapshot that another tool
+ * made. */
 int khub__remote_open(khub__remote *out, khub__session *session, const khub__wanted *wanted, khub_error *err);
 void khub__remote_close(khub__remote *remote); /* frees what it holds and zeroes it */
 
 /* Which files of the tree are meant. */
 typedef int khub__pick_fn(void *user, const char *path);
 
-/* Makes those files be in the snapshot. What is there in its right size isn't asked for. *missing (may be NULL): how many
- * weren't there before. */
-int khub__remote_bring(size_t *missing, khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err);
+/* Makes those files be in the snapshot. What is there in its right size isn't asked for. *missing (may be
+ * NULL): how many weren't there before. */
+int khub__remote_bring(size_t *missing, khub__remote *remote, khub__pick_fn *pick, void *user,
+                       khub_error *err);
 
 /* 1 when bringing those files would need the network. */
 int khub__remote_lacks(const khub__remote *remote, khub__pick_fn *pick, void *user);

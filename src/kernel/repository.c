@@ -9,7 +9,7 @@
 #include "variant/archs.h"
 #include "variant/choice.h"
 
-#include <khub/kernel.h>
+#include <stdlib.h>
 
 /* One name of letters, digits, "-", "_" and ".", which doesn't start with a dot: nothing that leads
  * elsewhere. */
@@ -54,10 +54,7 @@ int khub__repository_find(char **path, const char *name, khub_error *err)
                           "%s: is neither a path (\"./DIR\"), nor a built-in kernel (\"khub/norm\"), "
                           "nor ORG/NAME@REV",
                           name);
-    return khub__fail(err, KHUB_E_UNSUPPORTED,
-                      "%s: is a name of the Hub, which this version doesn't reach yet; give the "
-                      "path of a repository on this machine (\"./DIR\")",
-                      name);
+    return KHUB_OK;
 }
 
 void khub__repository_close(khub__repository *repository)
@@ -89,6 +86,108 @@ int khub__repository_open(khub__repository *out, const char *path, khub_error *e
     return rc == KHUB_E_NOTFOUND ? fail_missing(path, err) : khub__fail(err, rc, "%s", why.message);
 }
 
+/* The names of folders below build/, once each: the tree is in byte order, so that a folder's files stand
+ * together, if not always beside each other ("a-b/x" stands before "a/x"). */
+static size_t build_name(const char **name, const char *path)
+{
+    if (strncmp(path, "build/", 6) != 0) return 0;
+    *name = path + 6;
+    const char *end = strchr(*name, '/');
+    return end ? (size_t)(end - *name) : 0;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Fills pointers and text of one allocation; with `names` NULL only counts the bytes. */
+static size_t take_names(char **names, char *text, size_t *count, const khub__tree *tree)
+{
+    const char *name, *last = "";
+    size_t bytes = 0, last_length = 0;
+    *count = 0;
+    for (size_t i = 0; i < tree->count; i++) {
+        size_t n = build_name(&name, tree->files[i].path);
+        if (!n || (n == last_length && !memcmp(name, last, n))) continue;
+        last = name;
+        last_length = n;
+        if (names) {
+            names[*count] = memcpy(text + bytes, name, n);
+            text[bytes + n] = 0;
+        }
+        bytes += n + 1;
+        ++*count;
+    }
+    return bytes;
+}
+
+static void sort_names(khub__repository *repository)
+{
+    if (!repository->count) return;
+    qsort(repository->names, repository->count, sizeof(char *), by_bytes);
+    size_t kept = 1;
+    for (size_t i = 1; i < repository->count; i++)
+        if (strcmp(repository->names[i], repository->names[kept - 1]) != 0)
+            repository->names[kept++] = repository->names[i];
+    repository->count = kept;
+}
+
+int khub__repository_of(khub__repository *out, khub__remote *remote, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    size_t bytes = take_names(NULL, NULL, &out->count, &remote->tree), pointers = out->count * sizeof(char *);
+    if (!out->count)
+        return khub__fail(err, KHUB_E_NOTFOUND,
+                          "%s@%s: is no kernel repository: it holds no directory build/", remote->at.repo.id,
+                          remote->wanted.revision);
+    out->remote = remote;
+    out->path = khub__strdup(remote->path);
+    out->builds = khub__path_join(remote->path, "build");
+    out->names = khub__malloc(pointers + bytes);
+    if (!out->path || !out->builds || !out->names) {
+        khub__repository_close(out);
+        return khub__fail_memory(err, "opening a kernel repository");
+    }
+    take_names(out->names, (char *)out->names + pointers, &out->count, &remote->tree);
+    sort_names(out);
+    return KHUB_OK;
+}
+
+typedef struct build_pick {
+    const char *build, *file; /* file NULL: all that count */
+} build_pick;
+
+static int ends_in(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+static int pick_build(void *user, const char *path)
+{
+    const build_pick *pick = user;
+    const char *name;
+    size_t n = build_name(&name, path);
+    if (!n || strncmp(name, pick->build, n) != 0 || pick->build[n]) return 0;
+    if (pick->file) return !strcmp(name + n + 1, pick->file);
+    return !strstr(name + n, "/__pycache__/") && !ends_in(path, ".pyc");
+}
+
+int khub__repository_bring(const khub__repository *repository, const char *build, const char *file,
+                           khub_error *err)
+{
+    build_pick pick = {build, file};
+    return repository->remote ? khub__remote_bring(NULL, repository->remote, pick_build, &pick, err)
+                              : KHUB_OK;
+}
+
+int khub__repository_lacks(const khub__repository *repository, const char *build)
+{
+    build_pick pick = {build, NULL};
+    return repository->remote && khub__remote_lacks(repository->remote, pick_build, &pick);
+}
+
 char *khub__repository_build(const khub__repository *repository, const char *name)
 {
     return khub__path_join(repository->builds, name);
@@ -110,19 +209,25 @@ static int look_at_metadata(void *user, khub__verdict *verdict, const char *text
                             const khub__variant_name *name, khub_error *err)
 {
     const look_context *context = user;
+    if (context->repository->remote && !khub__archs_matter(name->backend))
+        return KHUB_OK; /* no request for a remark */
     char *build = khub__repository_build(context->repository, text);
     char *path = build ? khub__path_join(build, "metadata.json") : NULL;
     khub__metadata metadata = {0};
     khub_error why = {0};
-    int rc = path ? khub__metadata_read(&metadata, path, &why) : khub__fail_memory(&why, "choosing a build");
+    int rc = path ? khub__repository_bring(context->repository, text, "metadata.json", err)
+                  : khub__fail_memory(err, "choosing a build");
+    int brought = rc;
+    if (rc == KHUB_OK) rc = khub__metadata_read(&metadata, path, &why);
     if (rc == KHUB_OK && khub__archs_matter(name->backend))
         khub__archs_decide(verdict, name, context->platform, (const char *const *)metadata.archs,
                            metadata.arch_count);
-    else if (rc != KHUB_OK && rc != KHUB_E_NOMEM)
+    else if (brought == KHUB_OK && rc != KHUB_OK && rc != KHUB_E_NOMEM)
         khub__verdict_add(verdict, "can't be loaded: %s", without_folder(why.message, build));
     khub__metadata_free(&metadata);
     khub__free(path);
     khub__free(build);
+    if (brought != KHUB_OK) return brought;
     return rc == KHUB_E_NOMEM ? khub__fail(err, rc, "%s", why.message) : KHUB_OK;
 }
 
@@ -132,17 +237,4 @@ int khub__repository_choose(khub_choice **out, const khub__repository *repositor
     look_context context = {repository, platform};
     return khub__choose(out, (const char *const *)repository->names, repository->count, platform,
                         look_at_metadata, &context, err);
-}
-
-int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform, khub_error *err)
-{
-    *out = NULL;
-    char *path;
-    khub__repository repository = {0};
-    int rc = khub__repository_find(&path, name, err);
-    if (rc == KHUB_OK) rc = khub__repository_open(&repository, path, err);
-    if (rc == KHUB_OK) rc = khub__repository_choose(out, &repository, platform, err);
-    khub__repository_close(&repository);
-    khub__free(path);
-    return rc;
 }

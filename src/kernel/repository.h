@@ -1,25 +1,41 @@
-/* A kernel repository on this machine: a directory that holds build/VARIANT/. */
+/* A kernel repository: a directory of this machine that holds build/VARIANT/, or one of the Hub whose files
+ * come when they are asked for. */
 #ifndef KERNEL_REPOSITORY_H
 #define KERNEL_REPOSITORY_H
+
+#include "fetch/remote.h"
 
 #include <khub/variant.h>
 
 typedef struct khub__repository {
     char *path;   /* of the repository */
     char *builds; /* PATH/build */
-    char **names; /* the directories in it, sorted by bytes */
+    char **names; /* the directories in it, sorted by bytes; one allocation */
     size_t count;
+    khub__remote *remote; /* borrowed: where the files come from; NULL: they are all there */
 } khub__repository;
 
 /* Finds the directory of a repository by the name a user writes: what LOCAL_KERNELS has for it, a path
- * (absolute, or from "./" or "../"), or a built-in kernel "khub/NAME". *path is the caller's (khub_free).
- * KHUB_E_UNSUPPORTED for a name of the Hub, KHUB_E_NOTFOUND for a built-in kernel that isn't there,
- * KHUB_E_INVAL for anything else, KHUB_E_NOMEM. */
+ * (absolute, or from "./" or "../"), or a built-in kernel "khub/NAME". *path is the caller's (khub_free);
+ * NULL for a name of the Hub. KHUB_E_NOTFOUND for a built-in kernel that isn't there, KHUB_E_INVAL for what
+ * is no name at all, KHUB_E_NOMEM. */
 int khub__repository_find(char **path, const char *name, khub_error *err);
 
 /* Lists the builds in `path`. KHUB_E_NOTFOUND (no such directory, or no build/ in it), KHUB_E_IO,
  * KHUB_E_NOMEM; then *out is zeroed. */
 int khub__repository_open(khub__repository *out, const char *path, khub_error *err);
+
+/* Lists the builds of a repository of the Hub. `remote` must outlive it. KHUB_E_NOTFOUND (no build/ in it),
+ * KHUB_E_NOMEM. */
+int khub__repository_of(khub__repository *out, khub__remote *remote, khub_error *err);
+
+/* Makes `file` of a build be there, or with NULL every file of it that counts (not Python's bytecode).
+ * Nothing to do for a directory of this machine. Errors: khub_download's. */
+int khub__repository_bring(const khub__repository *repository, const char *build, const char *file,
+                           khub_error *err);
+
+/* 1 when that would need the network. */
+int khub__repository_lacks(const khub__repository *repository, const char *build);
 
 /* Frees what it holds and zeroes it. A zeroed one is a no-op. */
 void khub__repository_close(khub__repository *repository);

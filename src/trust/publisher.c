@@ -11,11 +11,12 @@
 
 enum { RECORD_MAX = 4096, DAY_S = 24 * 60 * 60 };
 
-/* An answer of the Hub: publisher.json of a repository in the cache, {"publisher": ORG, "trusted": BOOL, "asked": SECONDS}. */
-typedef struct record {
+/* An answer of the Hub: publisher.json of a repository in the cache, {"publisher": ORG, "trusted": BOOL,
+ * "asked": SECONDS}. */
+typedef struct answer {
     int found, trusted;
     int64_t asked_s; /* since 1970 */
-} record;
+} answer;
 
 static char *record_path(const khub__store *store)
 {
@@ -23,7 +24,7 @@ static char *record_path(const khub__store *store)
 }
 
 /* A record of another owner, or one that can't be read, is none. */
-static int read_record(record *out, const khub__store *store, const char *owner, khub_error *err)
+static int read_record(answer *out, const khub__store *store, const char *owner, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
     char *path = record_path(store);
@@ -70,45 +71,50 @@ static int is_vouched_for(const char *const *trust, const khub__repo *repo, cons
 
 static int refuse(const khub__repo *repo, const char *owner, khub_error *err)
 {
-    return khub__fail(err, KHUB_E_UNTRUSTED,
-                      "%s: the Hub doesn't call %s a trusted publisher of kernels; nothing was loaded. To load its kernels "
-                      "all the same, vouch for it: --trust %s",
-                      repo->id, owner, repo->id);
+    return khub__fail(
+        err, KHUB_E_UNTRUSTED,
+        "%s: the Hub doesn't call %s a trusted publisher of kernels; nothing was loaded. To load its kernels "
+        "all the same, vouch for it: --trust %s",
+        repo->id, owner, repo->id);
 }
 
 /* Not to know is not a verdict, and says so. */
-static int ask(record *out, const khub__store *store, const khub__repo *repo, const char *owner, khub__client *client,
-               khub_error *err)
+static int ask(answer *out, const khub__store *store, const khub__repo *repo, const char *owner,
+               khub__client *client, khub_error *err)
 {
     khub_error why = {0};
     int rc = khub__client_publisher(&out->trusted, client, owner, &why);
     if (rc == KHUB_E_NOMEM || rc == KHUB_E_CANCELED) return khub__fail(err, rc, "%s", why.message);
     if (rc != KHUB_OK)
         return khub__fail(err, KHUB_E_UNTRUSTED,
-                          "%s: whether %s is a trusted publisher couldn't be found out (%s); --trust %s loads it all the same",
+                          "%s: whether %s is a trusted publisher couldn't be found out (%s); --trust %s "
+                          "loads it all the same",
                           repo->id, owner, why.message, repo->id);
     keep_record(store, owner, out->trusted);
     return KHUB_OK;
 }
 
-static void say_offline(const khub__repo *repo, const char *owner, const record *record)
+static void say_offline(const khub__repo *repo, const char *owner, const answer *record)
 {
     char day[32] = "";
     time_t asked = (time_t)record->asked_s;
     struct tm parts;
     if (record->found && gmtime_r(&asked, &parts)) strftime(day, sizeof(day), "%Y-%m-%d", &parts);
     if (record->found)
-        khub__log(KHUB_LOG_DEBUG, "trust", repo->id, "offline; on %s the Hub called %s a trusted publisher", day, owner);
+        khub__log(KHUB_LOG_DEBUG, "trust", repo->id, "offline; on %s the Hub called %s a trusted publisher",
+                  day, owner);
     else
         khub__log(KHUB_LOG_WARNING, "trust", repo->id,
-                  "offline, and nothing here says whether %s is a trusted publisher; it is taken from the cache as it is", owner);
+                  "offline, and nothing here says whether %s is a trusted publisher; it is taken from the "
+                  "cache as it is",
+                  owner);
 }
 
 int khub__publisher_check(const khub__store *store, const khub__repo *repo, khub__client *client,
                           const char *const *trust, int again, khub_error *err)
 {
     char owner[KHUB__REPO_ID_MAX + 1];
-    record record;
+    answer record;
     khub__repo_owner(owner, repo);
     if (is_vouched_for(trust, repo, owner)) return KHUB_OK;
     int rc = read_record(&record, store, owner, err);

@@ -1,0 +1,112 @@
+/* khub_download: files of a repository by pattern. */
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "fetch/glob.h"
+#include "fetch/remote.h"
+#include "trust/publisher.h"
+
+#include <stdio.h>
+
+struct khub_snapshot {
+    char *repository, *commit, *path;
+};
+
+static int any_pattern(void *user, const char *path)
+{
+    const char *const *patterns = user;
+    if (!patterns) return 1;
+    for (; *patterns; patterns++)
+        if (khub__glob(*patterns, path)) return 1;
+    return 0;
+}
+
+static int takes_nothing(const khub__remote *remote, const char *const *patterns)
+{
+    for (size_t i = 0; i < remote->tree.count; i++)
+        if (any_pattern((void *)(uintptr_t)patterns, remote->tree.files[i].path)) return 0;
+    return 1;
+}
+
+static int take_facts(khub_snapshot *out, const khub__remote *remote, khub_error *err)
+{
+    out->repository = khub__strdup(remote->at.repo.id);
+    out->commit = khub__strdup(remote->at.commit);
+    out->path = khub__strdup(remote->path);
+    return out->repository && out->commit && out->path ? KHUB_OK : khub__fail_memory(err, "downloading");
+}
+
+/* A model holds no code that runs here; whose kernels run is asked for before any file of theirs is. */
+static int judge(const khub__remote *remote, const khub_hub_options *options, int again, khub_error *err)
+{
+    if (remote->wanted.repo.kind == KHUB__REPO_MODEL) return KHUB_OK;
+    return khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client, options->trust,
+                                 again, err);
+}
+
+static int download(khub_snapshot *out, khub__session *session, const khub__wanted *wanted,
+                    const char *const *patterns, khub_error *err)
+{
+    khub__remote remote = {0};
+    void *user = (void *)(uintptr_t)patterns;
+    int rc = khub__remote_open(&remote, session, wanted, err);
+    if (rc == KHUB_OK && takes_nothing(&remote, patterns))
+        rc =
+            khub__fail(err, KHUB_E_NOTFOUND, "%s: none of its %zu files matches the pattern%s",
+                       wanted->repo.id, remote.tree.count, patterns && patterns[0] && patterns[1] ? "s" : "");
+    if (rc == KHUB_OK)
+        rc = judge(&remote, &session->options, khub__remote_lacks(&remote, any_pattern, user), err);
+    if (rc == KHUB_OK) rc = khub__remote_bring(NULL, &remote, any_pattern, user, err);
+    if (rc == KHUB_OK) rc = take_facts(out, &remote, err);
+    khub__remote_close(&remote);
+    return rc;
+}
+
+int khub_download(khub_snapshot **out, const char *name, const khub_download_options *options,
+                  khub_error *err)
+{
+    if (!out) return khub__fail(err, KHUB_E_INVAL, "khub_download: out is NULL");
+    *out = NULL;
+    if (!name || !*name) return khub__fail(err, KHUB_E_INVAL, "khub_download: no name is given");
+    khub_download_options ours;
+    khub__wanted wanted;
+    khub__session session = {0};
+    int rc = khub__options(&ours, sizeof(ours), options, "khub_download_options", err);
+    if (rc == KHUB_OK)
+        rc = khub__wanted_parse(&wanted, ours.model ? KHUB__REPO_MODEL : KHUB__REPO_KERNEL, name, err);
+    if (rc != KHUB_OK) return rc;
+    if (ours.model && !*wanted.revision) snprintf(wanted.revision, sizeof(wanted.revision), "main");
+    khub_snapshot *snapshot = khub__calloc(1, sizeof(*snapshot));
+    rc = snapshot ? khub__session_open(&session, ours.hub, err) : khub__fail_memory(err, "downloading");
+    if (rc == KHUB_OK) rc = download(snapshot, &session, &wanted, ours.patterns, err);
+    khub__session_close(&session);
+    if (rc == KHUB_OK)
+        *out = snapshot;
+    else
+        khub_snapshot_free(snapshot);
+    return rc;
+}
+
+const char *khub_snapshot_repository(const khub_snapshot *snapshot)
+{
+    return snapshot->repository;
+}
+
+const char *khub_snapshot_commit(const khub_snapshot *snapshot)
+{
+    return snapshot->commit;
+}
+
+const char *khub_snapshot_path(const khub_snapshot *snapshot)
+{
+    return snapshot->path;
+}
+
+void khub_snapshot_free(khub_snapshot *snapshot)
+{
+    if (!snapshot) return;
+    khub__free(snapshot->repository);
+    khub__free(snapshot->commit);
+    khub__free(snapshot->path);
+    khub__free(snapshot);
+}

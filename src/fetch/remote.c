@@ -1,0 +1,230 @@
+#include "fetch/remote.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/path.h"
+#include "fetch/snapshots.h"
+#include "fetch/status.h"
+
+#include <stdio.h>
+
+enum { MAX_REDIRECTS = 5 };
+
+int khub__session_open(khub__session *out, const khub_hub_options *options, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    int rc = khub__options(&out->options, sizeof(out->options), options, "khub_hub_options", err);
+    khub__hub_settings settings = {0};
+    if (rc == KHUB_OK) rc = khub__hub_settings_read(&settings, &out->options, err);
+    if (rc != KHUB_OK) return rc;
+    return khub__client_open(&out->client, &settings, out->options.progress, out->options.progress_user, err);
+}
+
+void khub__session_close(khub__session *session)
+{
+    khub__client_close(session->client);
+    memset(session, 0, sizeof(*session));
+}
+
+/* Kernels were model repositories once, and a cache may still hold them as such: good enough offline. */
+static int open_store(khub__remote *remote, khub_error *err)
+{
+    const char *dir = remote->session->options.cache_dir;
+    int rc = khub__store_open(&remote->store, &remote->wanted.repo, dir, err);
+    if (rc != KHUB_OK || remote->wanted.repo.kind != KHUB__REPO_KERNEL ||
+        !khub__client_offline(remote->session->client) ||
+        khub__file_kind(remote->store.folder) == KHUB__FILE_DIRECTORY)
+        return rc;
+    khub__store old = {0};
+    khub__repo model = remote->wanted.repo;
+    model.kind = KHUB__REPO_MODEL;
+    rc = khub__store_open(&old, &model, dir, err);
+    if (rc != KHUB_OK || khub__file_kind(old.folder) != KHUB__FILE_DIRECTORY) {
+        khub__store_close(&old);
+        return rc;
+    }
+    khub__log(KHUB_LOG_NOTICE, "get", model.id,
+              "is in the cache as a model repository, the retired type of kernels: %s", old.folder);
+    khub__store_close(&remote->store);
+    remote->store = old;
+    return KHUB_OK;
+}
+
+/* The cache's list, else the Hub's; a snapshot's own files when neither is to be had. */
+static int learn_tree(khub__remote *remote, khub_error *err)
+{
+    const char *commit = remote->at.commit;
+    khub_error why = {0}, other = {0};
+    int rc = khub__store_tree(&remote->tree, &remote->store, commit, &why);
+    if (rc != KHUB_E_NOTFOUND) return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
+    khub_error_clear(&why);
+    rc = khub__client_tree(&remote->tree, remote->session->client, &remote->at.repo, commit, &why);
+    if (rc == KHUB_OK) {
+        if (khub__store_set_tree(&remote->store, commit, &remote->tree, &other) != KHUB_OK)
+            khub__log(KHUB_LOG_DEBUG, "get", remote->wanted.repo.id,
+                      "the cache doesn't keep the list of files: %s", other.message);
+        return KHUB_OK;
+    }
+    if ((rc == KHUB_E_OFFLINE || rc == KHUB_E_NETWORK) &&
+        khub__snapshot_tree(&remote->tree, &remote->store, commit, &other) == KHUB_OK)
+        return KHUB_OK;
+    if (rc == KHUB_E_OFFLINE)
+        return khub__fail(
+            err, rc, "%s@%s: isn't in the cache (%s); where there is a network, run: khub download %s%s@%s",
+            remote->wanted.repo.id, commit, remote->store.cache,
+            remote->wanted.repo.kind == KHUB__REPO_MODEL ? "--model " : "", remote->wanted.repo.id, commit);
+    return khub__fail(err, rc, "%s", why.message);
+}
+
+static int open_one(khub__remote *out, khub__session *session, const khub__wanted *wanted, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->session = session;
+    out->wanted = *wanted;
+    int rc = open_store(out, err);
+    if (rc == KHUB_OK)
+        rc = khub__resolve(&out->at, &out->store, wanted, session->client, session->options.refresh, err);
+    if (rc == KHUB_OK) rc = learn_tree(out, err);
+    if (rc == KHUB_OK && !(out->path = khub__store_snapshot(&out->store, out->at.commit)))
+        rc = khub__fail_memory(err, "opening a repository of the Hub");
+    if (rc != KHUB_OK) khub__remote_close(out);
+    return rc;
+}
+
+static int is_status(void *user, const char *path)
+{
+    (void)user;
+    return !strcmp(path, "kernel-status.toml");
+}
+
+/* What kernel-status.toml says, if there is one. */
+static int read_status(khub__status *out, khub__remote *remote, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (remote->wanted.repo.kind != KHUB__REPO_KERNEL ||
+        !khub__tree_find(&remote->tree, "kernel-status.toml"))
+        return KHUB_OK;
+    khub__bytes text = {0};
+    int rc = khub__remote_bring(NULL, remote, is_status, NULL, err);
+    if (rc != KHUB_OK) return rc;
+    char *path = khub__path_join(remote->path, "kernel-status.toml");
+    rc = path ? khub__file_read(&text, path, KHUB__STATUS_MAX_BYTES, err)
+              : khub__fail_memory(err, "reading kernel-status.toml");
+    if (rc == KHUB_OK) rc = khub__status_parse(out, text.data, text.length, path, err);
+    khub__bytes_free(&text);
+    khub__free(path);
+    return rc;
+}
+
+/* The version asked for stays the version asked for; who asked for a revision gets the one that the redirect
+ * names. */
+static int redirect(khub__wanted *wanted, const khub__status *status, khub_error *err)
+{
+    char name[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 2];
+    snprintf(name, sizeof(name), "%s@%s", status->destination,
+             wanted->version >= 0 ? wanted->revision : status->revision);
+    khub__log(KHUB_LOG_NOTICE, "get", wanted->repo.id, "its publisher redirects to %s", name);
+    khub__wanted next;
+    int rc = khub__wanted_parse(&next, KHUB__REPO_KERNEL, name, err);
+    if (rc == KHUB_OK) *wanted = next;
+    return rc;
+}
+
+int khub__remote_open(khub__remote *out, khub__session *session, const khub__wanted *wanted, khub_error *err)
+{
+    khub__wanted at = *wanted;
+    for (int hops = 0; hops <= MAX_REDIRECTS; hops++) {
+        khub__status status = {0};
+        int rc = open_one(out, session, &at, err);
+        if (rc == KHUB_OK) rc = read_status(&status, out, err);
+        if (rc == KHUB_OK && !*status.destination) return KHUB_OK;
+        khub__remote_close(out);
+        if (rc == KHUB_OK) rc = redirect(&at, &status, err);
+        if (rc != KHUB_OK) return rc;
+    }
+    return khub__fail(err, KHUB_E_FORMAT,
+                      "%s: kernel-status.toml redirects more than %d times, now to %s; a circle?",
+                      wanted->repo.id, MAX_REDIRECTS, at.repo.id);
+}
+
+void khub__remote_close(khub__remote *remote)
+{
+    khub__store_close(&remote->store);
+    khub__tree_free(&remote->tree);
+    khub__free(remote->path);
+    memset(remote, 0, sizeof(*remote));
+}
+
+static int lacks(const khub__remote *remote, const khub__tree_file *file)
+{
+    return !khub__store_has(&remote->store, remote->at.commit, file->path, file->size);
+}
+
+int khub__remote_lacks(const khub__remote *remote, khub__pick_fn *pick, void *user)
+{
+    for (size_t i = 0; i < remote->tree.count; i++)
+        if (pick(user, remote->tree.files[i].path) && lacks(remote, &remote->tree.files[i])) return 1;
+    return 0;
+}
+
+/* The files that are on their way, and where each goes. */
+typedef struct batch {
+    khub__fetch *files;
+    khub__blob **blobs;
+    size_t count;
+} batch;
+
+static void free_load(batch *load)
+{
+    for (size_t i = 0; i < load->count; i++)
+        khub__blob_free(load->blobs[i]);
+    khub__free(load->blobs);
+    khub__free(load->files);
+}
+
+static int plan(batch *load, const khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err)
+{
+    load->files = khub__calloc(remote->tree.count + 1, sizeof(*load->files));
+    load->blobs = khub__calloc(remote->tree.count + 1, sizeof(khub__blob *));
+    if (!load->files || !load->blobs) return khub__fail_memory(err, "fetching");
+    for (size_t i = 0; i < remote->tree.count; i++) {
+        const khub__tree_file *file = &remote->tree.files[i];
+        if (!pick(user, file->path) || !lacks(remote, file)) continue;
+        khub__blob **blob = &load->blobs[load->count];
+        int rc = khub__blob_new(blob, &remote->store, remote->at.commit, file->path, err);
+        if (rc != KHUB_OK) return rc;
+        load->files[load->count++] =
+            (khub__fetch){file->path, file->size, khub__tree_etag(file), &khub__blob_sink, *blob};
+    }
+    return KHUB_OK;
+}
+
+int khub__remote_bring(size_t *missing, khub__remote *remote, khub__pick_fn *pick, void *user,
+                       khub_error *err)
+{
+    batch load = {0};
+    char what[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 3];
+    snprintf(what, sizeof(what), "%s@%s", remote->wanted.repo.id,
+             *remote->wanted.revision ? remote->wanted.revision : "main");
+    int rc = plan(&load, remote, pick, user, err);
+    if (rc == KHUB_OK && load.count) {
+        khub_error why = {0};
+        rc = khub__client_fetch(remote->session->client, &remote->at.repo, remote->at.commit, load.files,
+                                load.count, what, &why);
+        if (rc == KHUB_E_OFFLINE)
+            khub__fail(
+                err, rc,
+                "%s: %zu of its files aren't in the cache (%s, for one), and the network is off; where there "
+                "is one, run: khub download %s%s",
+                what, load.count, load.files[0].path,
+                remote->wanted.repo.kind == KHUB__REPO_MODEL ? "--model " : "", what);
+        else if (rc != KHUB_OK)
+            khub__fail(err, rc, "%s", why.message);
+    }
+    if (missing) *missing = load.count;
+    free_load(&load);
+    return rc;
+}

@@ -1,0 +1,181 @@
+#include "fetch/resolve.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "fetch/snapshots.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { REFRESH_S = 600 };
+
+int64_t khub__refresh_seconds(void)
+{
+    const char *text = getenv("KHUB_REFRESH_SECONDS");
+    char *end;
+    long long seconds = text ? strtoll(text, &end, 10) : -1;
+    return text && end != text && !*end && seconds >= 0 ? seconds : REFRESH_S;
+}
+
+/* "v0, v1, v3": the versions among the branches, lowest first. */
+static char *list_versions(const khub__refs *refs)
+{
+    khub__text text = {0};
+    for (size_t i = 0; i < refs->branch_count; i++) {
+        int64_t version = khub__version_of(refs->branches[i].name);
+        if (version >= 0) khub__text_addf(&text, "%s%lld", text.length ? ", " : "", (long long)version);
+    }
+    if (!text.length) khub__text_add(&text, "none");
+    return khub__text_take(&text);
+}
+
+static const khub__ref *find_ref(const khub__refs *refs, const char *name)
+{
+    for (size_t i = 0; i < refs->branch_count; i++)
+        if (!strcmp(refs->branches[i].name, name)) return &refs->branches[i];
+    for (size_t i = 0; i < refs->tag_count; i++)
+        if (!strcmp(refs->tags[i].name, name)) return &refs->tags[i];
+    return NULL;
+}
+
+static int fail_version(const khub__refs *refs, const khub__wanted *wanted, khub_error *err)
+{
+    char *versions = list_versions(refs);
+    if (!versions) return khub__fail_memory(err, "resolving a version");
+    int rc =
+        *wanted->revision
+            ? khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no version %lld; its versions: %s",
+                         wanted->repo.id, (long long)wanted->version, versions)
+            : khub__fail(
+                  err, KHUB_E_INVAL,
+                  "%s: which version? Its versions: %s; a version never changes what its functions mean, so "
+                  "one has to be named: %s@v1",
+                  wanted->repo.id, versions, wanted->repo.id);
+    khub__free(versions);
+    return rc;
+}
+
+static void note_newer(const khub__refs *refs, const khub__wanted *wanted)
+{
+    int64_t newest = wanted->version;
+    for (size_t i = 0; i < refs->branch_count; i++)
+        if (khub__version_of(refs->branches[i].name) > newest)
+            newest = khub__version_of(refs->branches[i].name);
+    if (newest > wanted->version)
+        khub__log(KHUB_LOG_NOTICE, "get", wanted->repo.id, "version %lld is used; there is version %lld",
+                  (long long)wanted->version, (long long)newest);
+}
+
+/* A version: the list of branches answers, and says what there is when it isn't there. */
+static int ask_version(khub__resolved *out, const khub__wanted *wanted, khub__client *client, khub_error *err)
+{
+    khub__refs refs = {0};
+    int rc = khub__client_refs(&refs, client, &wanted->repo, err);
+    if (rc != KHUB_OK) return rc;
+    const khub__ref *ref = *wanted->revision ? find_ref(&refs, wanted->revision) : NULL;
+    if (ref) {
+        memcpy(out->commit, ref->commit, sizeof(out->commit));
+        note_newer(&refs, wanted);
+    } else {
+        rc = fail_version(&refs, wanted, err);
+    }
+    if (*refs.moved_to.id) {
+        khub__log(KHUB_LOG_NOTICE, "get", wanted->repo.id, "is called %s now", refs.moved_to.id);
+        out->repo = refs.moved_to;
+    }
+    khub__refs_free(&refs);
+    return rc;
+}
+
+static int ask(khub__resolved *out, const khub__store *store, const khub__wanted *wanted,
+               khub__client *client, khub_error *err)
+{
+    int rc = wanted->version >= 0 || !*wanted->revision
+                 ? ask_version(out, wanted, client, err)
+                 : khub__client_commit(out->commit, client, &wanted->repo, wanted->revision, err);
+    if (rc != KHUB_OK) return rc;
+    out->asked = 1;
+    khub_error why = {0};
+    if (khub__store_set_ref(store, wanted->revision, out->commit, &why) != KHUB_OK)
+        khub__log(KHUB_LOG_DEBUG, "get", wanted->repo.id, "the cache doesn't keep where %s stands: %s",
+                  wanted->revision, why.message);
+    return KHUB_OK;
+}
+
+static int fail_offline(const khub__store *store, const khub__wanted *wanted, khub_error *err)
+{
+    char **commits = NULL;
+    size_t count = 0;
+    khub__text list = {0};
+    khub_error ignored = {0};
+    if (khub__store_commits(&commits, &count, store, &ignored) == KHUB_OK)
+        for (size_t i = 0; i < count; i++)
+            khub__text_addf(&list, "%s%s", i ? ", " : "; the cache has the commits ", commits[i]);
+    khub__free(commits);
+    const char *at = *wanted->revision ? "@" : "";
+    int rc = khub__fail(
+        err, KHUB_E_OFFLINE,
+        "%s%s%s: isn't in the cache (%s)%s; where there is a network, run: khub download %s%s%s%s",
+        wanted->repo.id, at, wanted->revision, store->cache, list.length ? list.data : "",
+        wanted->repo.kind == KHUB__REPO_MODEL ? "--model " : "", wanted->repo.id, at, wanted->revision);
+    khub__text_free(&list);
+    return rc;
+}
+
+/* What the cache knows, however old: the ref, or for a version the snapshots' own word. */
+static int remember(khub__resolved *out, const khub__store *store, const khub__wanted *wanted,
+                    khub_error *err)
+{
+    int64_t age_s;
+    khub_error why = {0};
+    int rc = *wanted->revision ? khub__store_ref(out->commit, &age_s, store, wanted->revision, &why)
+                               : KHUB_E_NOTFOUND;
+    if (rc == KHUB_E_NOTFOUND && wanted->version >= 0)
+        rc = khub__snapshot_of_version(out->commit, store, wanted->version, &why);
+    if (rc == KHUB_E_NOTFOUND) return fail_offline(store, wanted, err);
+    return rc == KHUB_OK ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
+}
+
+/* The cache suffices when the Hub can't be reached: so it is worth one short attempt only. */
+static int ask_or_remember(khub__resolved *out, const khub__store *store, const khub__wanted *wanted,
+                           khub__client *client, khub_error *err)
+{
+    khub__resolved known = *out;
+    khub_error unknown = {0}, why = {0};
+    int remembered = remember(&known, store, wanted, &unknown);
+    if (remembered == KHUB_E_NOMEM) return khub__fail(err, remembered, "%s", unknown.message);
+    khub__client_hurry(client, remembered == KHUB_OK);
+    int rc = ask(out, store, wanted, client, &why);
+    khub__client_hurry(client, 0);
+    if (rc != KHUB_E_NETWORK || remembered != KHUB_OK)
+        return rc == KHUB_OK ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
+    khub__log(KHUB_LOG_NOTICE, "get", wanted->repo.id,
+              "the Hub can't be reached (%s); the cache's commit %.12s is used", why.message, known.commit);
+    *out = known;
+    return KHUB_OK;
+}
+
+static int is_fresh(char commit[KHUB__COMMIT_MAX + 1], const khub__store *store, const khub__wanted *wanted)
+{
+    int64_t age_s;
+    khub_error ignored = {0};
+    return *wanted->revision &&
+           khub__store_ref(commit, &age_s, store, wanted->revision, &ignored) == KHUB_OK &&
+           age_s < khub__refresh_seconds();
+}
+
+int khub__resolve(khub__resolved *out, const khub__store *store, const khub__wanted *wanted,
+                  khub__client *client, int refresh, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->repo = wanted->repo;
+    if (wanted->is_commit) {
+        snprintf(out->commit, sizeof(out->commit), "%s", wanted->revision);
+        return KHUB_OK;
+    }
+    if (khub__client_offline(client)) return remember(out, store, wanted, err);
+    if (!refresh && is_fresh(out->commit, store, wanted)) return KHUB_OK;
+    return ask_or_remember(out, store, wanted, client, err);
+}
