@@ -3,6 +3,7 @@
 #define KHUB_KERNEL_H
 
 #include <khub/function.h>
+#include <khub/hub.h>
 #include <khub/variant.h>
 
 #ifdef __cplusplus
@@ -11,11 +12,12 @@ extern "C" {
 
 /* Decides on the builds of a kernel repository, named as for khub_get, as khub_choose does. Of the builds
  * that fit and whose backend has GPU architectures, metadata.json is read too, and those without code for
- * this machine's GPU are rejected. Nothing is loaded. Any thread. *out is the caller's (khub_choice_free).
- * KHUB_E_NOTFOUND (no such directory, no build/ in it), KHUB_E_UNSUPPORTED (a name of the Hub), KHUB_E_INVAL,
- * KHUB_E_IO, KHUB_E_NOMEM. That no build fits is a result, not an error: see khub_choice_require. */
+ * this machine's GPU are rejected. Nothing is loaded. `hub` (may be NULL) says how the Hub is reached. Any
+ * thread. *out is the caller's (khub_choice_free). KHUB_E_NOTFOUND (no such directory, no build/ in it),
+ * KHUB_E_INVAL, KHUB_E_IO, KHUB_E_NOMEM; for a name of the Hub those of khub_download. That no build fits is
+ * a result, not an error: see khub_choice_require. */
 KHUB_API int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform,
-                            khub_error *err);
+                            const khub_hub_options *hub, khub_error *err);
 
 typedef struct khub_kernel khub_kernel;
 
@@ -24,17 +26,22 @@ typedef struct khub_get_options {
     const khub_platform *platform; /* borrowed during the call; NULL: this machine, looked at once */
     const char *backend;           /* as for khub_platform_select; NULL: the platform's own */
     const char *variant;           /* this build and no other, by name; NULL: the best that fits */
+    const khub_hub_options *hub;   /* borrowed during the call; NULL: as the environment says */
+    const char *lock; /* a kernels.lock: a name of the Hub is taken at the commit it has there; NULL: none */
 } khub_get_options;
 
 /* Gets a kernel by its name: a path that starts with "/", "./" or "../", a built-in one ("khub/norm",
- * staged with khub), or "ORG/NAME@REV" from the Hub (not in this version: KHUB_E_UNSUPPORTED, unless the
- * environment's LOCAL_KERNELS has a path for it). Chooses the build, reads its metadata.json, loads its
- * library with all symbols bound, and libtvm_ffi before it (docs/calling.md). The same library asked for
- * again is the same one in memory. `options` may be NULL. Any thread.
- * *out is the caller's; NULL after a failure: KHUB_E_NOTFOUND, KHUB_E_NOBUILD, KHUB_E_NEEDS_PYTHON,
- * KHUB_E_FORMAT (metadata.json), KHUB_E_LOAD (in plain words: what the file is, which symbol or library is
- * missing, and what would have it; or that the file was replaced since it was loaded), KHUB_E_UNSUPPORTED (a
- * compiled tvm-ffi module), KHUB_E_IO, KHUB_E_INVAL, KHUB_E_NOMEM. */
+ * staged with khub), or "ORG/NAME@REV" from the Hub, where REV is "v1" or "1" (version 1), a branch, a tag or
+ * a commit; the environment's LOCAL_KERNELS may put a path in its place. Chooses the build, makes its files
+ * be in the cache (its metadata.json first, and no library of a publisher that isn't trusted), gets the
+ * kernels that it needs, loads its library with all symbols bound, and libtvm_ffi before it
+ * (docs/calling.md). The same library asked for again is the same one in memory, and the same name of the Hub
+ * asked for again in one process means the same commit, without a look at disk or network, unless
+ * options.hub.refresh is set. `options` may be NULL. Any thread. *out is the caller's; NULL after a failure:
+ * KHUB_E_NOTFOUND, KHUB_E_NOBUILD, KHUB_E_NEEDS_PYTHON, KHUB_E_FORMAT (metadata.json, a circle of kernels
+ * that need each other), KHUB_E_LOAD (in plain words: what the file is, which symbol or library is missing,
+ * and what would have it; or that the file was replaced since it was loaded), KHUB_E_UNSUPPORTED (a compiled
+ * tvm-ffi module), KHUB_E_IO, KHUB_E_INVAL, KHUB_E_NOMEM; and those of khub_download. */
 KHUB_API int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err);
 
 /* Gives the kernel up. Its library stays mapped until the process ends, since results, thread-local
@@ -44,6 +51,9 @@ KHUB_API void khub_kernel_close(khub_kernel *kernel);
 /* Facts; strings are the kernel's, valid until it is closed. */
 KHUB_API const char *khub_kernel_name(const khub_kernel *kernel);    /* as asked for, without ":FUNCTION" */
 KHUB_API const char *khub_kernel_variant(const khub_kernel *kernel); /* "tvm-ffi01-cpu-x86_64-linux" */
+KHUB_API const char *khub_kernel_build(const khub_kernel *kernel);   /* directory of the build */
+KHUB_API const char *khub_kernel_commit(
+    const khub_kernel *kernel); /* of a kernel of the Hub; NULL: a directory */
 KHUB_API const char *khub_kernel_library(const khub_kernel *kernel); /* path of the library */
 KHUB_API int64_t khub_kernel_version(const khub_kernel *kernel);     /* metadata.json's version */
 

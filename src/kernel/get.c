@@ -8,8 +8,14 @@
 #include "kernel/build.h"
 #include "kernel/kernel.h"
 #include "kernel/machine.h"
-#include "kernel/repository.h"
+#include "kernel/memo.h"
+#include "kernel/place.h"
 #include "kernel/runtime.h"
+#include "trust/publisher.h"
+
+#include <stdio.h>
+
+enum { MAX_CHAIN = 32 }; /* kernels that need kernels */
 
 /* The build asked for by name, whatever the machine. */
 static int take_variant(char **variant, const khub__repository *repository, const char *wanted,
@@ -49,44 +55,106 @@ static int choose(char **variant, const khub__repository *repository, const khub
     return rc;
 }
 
-/* From the name to the directory of the build. */
-static int resolve(khub_kernel *kernel, const khub_get_options *options, khub_error *err)
+/* The names on the way to a kernel that another one needs. */
+typedef struct chain {
+    const char *name;
+    const struct chain *before; /* NULL: the one that the caller asked for */
+} chain;
+
+static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *options, const chain *before,
+                   khub_error *err);
+
+/* "a@v1 needs b@v1 needs a@v1" */
+static int fail_circle(const chain *last, const char *name, khub_error *err)
 {
-    char *path = NULL;
-    khub__repository repository = {0};
-    int rc = khub__repository_find(&path, kernel->name, err);
-    if (rc == KHUB_OK) rc = khub__repository_open(&repository, path, err);
-    if (rc == KHUB_OK) rc = choose(&kernel->variant, &repository, options, kernel->name, err);
-    if (rc == KHUB_OK && !(kernel->build = khub__repository_build(&repository, kernel->variant)))
-        rc = khub__fail_memory(err, "choosing a build");
-    khub__repository_close(&repository);
-    khub__free(path);
+    khub__text text = {0};
+    const chain *all[MAX_CHAIN];
+    size_t n = 0;
+    for (; last && n < MAX_CHAIN; last = last->before)
+        all[n++] = last;
+    while (n--)
+        khub__text_addf(&text, "%s needs ", all[n]->name);
+    char *names = khub__text_take(&text);
+    int rc = names ? khub__fail(err, KHUB_E_FORMAT,
+                                "%s%s: kernels that need each other in a circle, or too deep", names, name)
+                   : khub__fail_memory(err, "getting a kernel");
+    khub__free(names);
     return rc;
 }
 
-static void note_needs(const khub_kernel *kernel, const khub__metadata *metadata)
+static int is_circle(const chain *last, const char *name)
 {
-    for (size_t i = 0; i < metadata->need_count; i++)
-        khub__log(KHUB_LOG_WARNING, "get", kernel->name,
-                  "needs the kernel %s, which this version doesn't fetch", metadata->needs[i].repo_id);
+    size_t n = 0;
+    for (; last; last = last->before)
+        if (!strcmp(last->name, name) || ++n >= MAX_CHAIN) return 1;
+    return 0;
 }
 
-/* From the directory of the build to the path of its library. */
-static int read_build(char **library, khub_kernel *kernel, khub_error *err)
+/* One of metadata.json's "kernel-depends": it is loaded, and so stays; the view of it isn't needed. */
+static int get_need(const khub__metadata_need *need, khub__way *way, const khub_get_options *options,
+                    const chain *before, khub_error *err)
 {
-    *library = NULL;
-    khub__metadata metadata = {0};
-    char *file = khub__path_join(kernel->build, "metadata.json");
-    int rc =
-        file ? khub__metadata_read(&metadata, file, err) : khub__fail_memory(err, "reading metadata.json");
-    if (rc == KHUB_OK) {
-        kernel->version = metadata.version;
-        note_needs(kernel, &metadata);
-        rc = khub__build_library(library, kernel->build, &metadata, err);
+    char name[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 3];
+    khub_error why = {0};
+    if (need->version >= 0)
+        snprintf(name, sizeof(name), "%s@v%lld", need->repo_id, (long long)need->version);
+    else
+        snprintf(name, sizeof(name), "%s@%s", need->repo_id, need->revision);
+    if (is_circle(before, name)) return fail_circle(before, name, err);
+    khub_kernel *kernel = khub__calloc(1, sizeof(*kernel));
+    if (!kernel || !(kernel->name = khub__strdup(name))) {
+        khub_kernel_close(kernel);
+        return khub__fail_memory(err, "getting a kernel");
     }
-    khub__metadata_free(&metadata);
+    khub_get_options theirs = *options;
+    theirs.variant = NULL;
+    int rc = get_one(kernel, way, &theirs, before, &why);
+    khub_kernel_close(kernel);
+    return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s (needed by %s)", why.message, before->name);
+}
+
+static int read_metadata(khub__metadata *out, const char *build, khub_error *err)
+{
+    char *file = khub__path_join(build, "metadata.json");
+    int rc = file ? khub__metadata_read(out, file, err) : khub__fail_memory(err, "reading metadata.json");
     khub__free(file);
     return rc;
+}
+
+/* The rest of a build of the Hub: not before its publisher is judged. */
+static int bring(const khub__repository *repository, const char *variant, khub_error *err)
+{
+    const khub__remote *remote = repository->remote;
+    if (!remote) return KHUB_OK;
+    int rc = khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client,
+                                   remote->session->options.trust, khub__repository_lacks(repository, variant), err);
+    return rc == KHUB_OK ? khub__repository_bring(repository, variant, NULL, err) : rc;
+}
+
+/* From the chosen build to the path of its library, everything it needs in place. */
+static int prepare(char **library, khub_kernel *kernel, const khub__place *place, khub__way *way,
+                   const khub_get_options *options, const chain *before, khub_error *err)
+{
+    khub__metadata metadata = {0};
+    const chain here = {kernel->name, before};
+    int rc = khub__repository_bring(&place->repository, kernel->variant, "metadata.json", err);
+    if (rc == KHUB_OK) rc = read_metadata(&metadata, kernel->build, err);
+    kernel->version = metadata.version;
+    if (rc == KHUB_OK) rc = bring(&place->repository, kernel->variant, err);
+    for (size_t i = 0; i < metadata.need_count && rc == KHUB_OK; i++)
+        rc = get_need(&metadata.needs[i], way, options, &here, err);
+    if (rc == KHUB_OK) rc = khub__build_library(library, kernel->build, &metadata, err);
+    khub__metadata_free(&metadata);
+    return rc;
+}
+
+static int take_facts(khub_kernel *kernel, const khub__place *place, khub_error *err)
+{
+    kernel->build = khub__repository_build(&place->repository, kernel->variant);
+    if (place->repository.remote) kernel->commit = khub__strdup(place->remote.at.commit);
+    return kernel->build && (!place->repository.remote || kernel->commit)
+               ? KHUB_OK
+               : khub__fail_memory(err, "choosing a build");
 }
 
 /* A kernel in C may do without libtvm_ffi; that it isn't there matters once the loader misses something. */
@@ -103,15 +171,36 @@ static int load(khub_kernel *kernel, const char *path, khub_error *err)
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);
 }
 
+/* The whole way of one name. */
+static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *options, const chain *before,
+                   khub_error *err)
+{
+    char *library = NULL;
+    khub__place place = {0};
+    int rc = khub__place_open(&place, way, kernel->name, err);
+    if (rc == KHUB_OK) rc = choose(&kernel->variant, &place.repository, options, kernel->name, err);
+    if (rc == KHUB_OK) rc = take_facts(kernel, &place, err);
+    if (rc == KHUB_OK) rc = prepare(&library, kernel, &place, way, options, before, err);
+    if (rc == KHUB_OK) rc = load(kernel, library, err);
+    khub__free(library);
+    khub__place_close(&place);
+    return rc;
+}
+
 static int get(khub_kernel *kernel, const char *name, const khub_get_options *options, khub_error *err)
 {
     kernel->name = khub__strdup(name);
     if (!kernel->name) return khub__fail_memory(err, "getting a kernel");
-    char *path = NULL;
-    int rc = resolve(kernel, options, err);
-    if (rc == KHUB_OK) rc = read_build(&path, kernel, err);
-    if (rc == KHUB_OK) rc = load(kernel, path, err);
-    khub__free(path);
+    char *key = khub__memo_key(name, options);
+    khub__way way = {0};
+    int rc = KHUB_OK;
+    if (!key || !khub__memo_find(kernel, key)) {
+        rc = khub__way_open(&way, options->hub, options->lock, err);
+        if (rc == KHUB_OK) rc = get_one(kernel, &way, options, NULL, err);
+        if (rc == KHUB_OK && key) khub__memo_keep(kernel, key);
+    }
+    khub__way_close(&way);
+    khub__free(key);
     return rc;
 }
 

@@ -23,6 +23,7 @@ void khub_kernel_close(khub_kernel *kernel)
     if (!kernel) return;
     free_infos(kernel);
     khub__layers_free(&kernel->layers);
+    khub__free(kernel->commit);
     khub__free(kernel->build);
     khub__free(kernel->variant);
     khub__free(kernel->name);
@@ -37,6 +38,16 @@ const char *khub_kernel_name(const khub_kernel *kernel)
 const char *khub_kernel_variant(const khub_kernel *kernel)
 {
     return kernel->variant;
+}
+
+const char *khub_kernel_build(const khub_kernel *kernel)
+{
+    return kernel->build;
+}
+
+const char *khub_kernel_commit(const khub_kernel *kernel)
+{
+    return kernel->commit;
 }
 
 const char *khub_kernel_library(const khub_kernel *kernel)

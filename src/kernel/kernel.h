@@ -9,7 +9,8 @@
 
 struct khub_kernel {
     char *name, *variant;
-    char *build; /* directory of the build */
+    char *build;  /* directory of the build */
+    char *commit; /* NULL: a directory of this machine */
     int64_t version;
     const khub__library *library; /* the process's, for good */
     khub_function_info *infos;    /* one for each function of the library; NULL: not read yet */

@@ -137,8 +137,6 @@ START_TEST(names_of_repositories)
         int status;
         const char *words;
     } table[] = {
-        {"org/x", KHUB_E_UNSUPPORTED, "org/x"},
-        {"org/x@v1", KHUB_E_UNSUPPORTED, "Hub"},
         {"khub/nothere", KHUB_E_NOTFOUND, "built-in"},
         {"khub/../../x", KHUB_E_INVAL, "neither"},
         {"khub/", KHUB_E_INVAL, "neither"},
@@ -156,6 +154,8 @@ START_TEST(names_of_repositories)
         ck_assert_int_eq(path != NULL, table[i].words == NULL);
         khub_free(path);
     }
+    ck_khub_ok(khub__repository_find(&path, "org/x@v1", &err), &err); /* a name of the Hub leads to no path */
+    ck_assert_ptr_null(path);
     ck_assert_int_eq(chdir(root), 0);
     make_directory("org");
     make_directory("org/x");
@@ -178,7 +178,7 @@ START_TEST(architectures_decide)
     khub_error err = {0};
     khub_platform *p = machine(h100);
     khub_choice *choice;
-    ck_khub_ok(khub_choose_in(&choice, root, p, &err), &err);
+    ck_khub_ok(khub_choose_in(&choice, root, p, NULL, &err), &err);
     static const struct {
         const char *name;
         khub_decision_kind kind;
@@ -219,12 +219,12 @@ START_TEST(only_fitting_builds_are_read)
     khub_error err = {0};
     khub_platform *p = machine(h100);
     khub_choice *choice;
-    ck_khub_ok(khub_choose_in(&choice, root, p, &err), &err);
+    ck_khub_ok(khub_choose_in(&choice, root, p, NULL, &err), &err);
     ck_assert_str_eq(khub_choice_chosen(choice)->name, "tvm-ffi01-cu129-x86_64-linux");
     ck_assert_ptr_null(strstr(decision_on(choice, "tvm-ffi01-cu130-x86_64-linux")->reason, "metadata.json"));
     khub_choice_free(choice);
     ck_khub_ok(khub_platform_select(p, "cpu", &err), &err);
-    ck_khub_ok(khub_choose_in(&choice, root, p, &err), &err);
+    ck_khub_ok(khub_choose_in(&choice, root, p, NULL, &err), &err);
     ck_assert_str_eq(khub_choice_chosen(choice)->name, "tvm-ffi01-cpu-x86_64-linux");
     const char *words = "can't be loaded: metadata.json:1: not valid JSON";
     ck_assert_int_eq(strncmp(khub_choice_chosen(choice)->reason, words, strlen(words)), 0);
@@ -239,7 +239,7 @@ static int choose_once(void *platform, khub_error *err)
 {
     khub_choice *choice;
     json_set_alloc_funcs(malloc, free); /* see test_metadata.c */
-    int rc = khub_choose_in(&choice, root, platform, err);
+    int rc = khub_choose_in(&choice, root, platform, NULL, err);
     ck_assert_int_eq(choice == NULL, rc != KHUB_OK);
     khub_choice_free(choice);
     return rc;

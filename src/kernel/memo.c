@@ -1,0 +1,118 @@
+#include "kernel/memo.h"
+
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/path.h"
+#include "base/text.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum { HEADS = 256, MAX_ENTRIES = 65536 };
+
+/* Never changed once it is in the list, and never taken out. */
+typedef struct entry {
+    const struct entry *next;
+    char *key, *variant, *build, *commit;
+    int64_t version;
+    const khub__library *library;
+} entry;
+
+static _Atomic(const entry *) heads[HEADS];
+static atomic_size_t entries;
+
+/* Each part with a byte behind it that no part holds. */
+static void add(khub__text *key, const char *part)
+{
+    if (part) khub__text_add(key, part);
+    khub__text_add_bytes(key, "\n", 1);
+}
+
+char *khub__memo_key(const char *name, const khub_get_options *options)
+{
+    static const char *const counts[] = {
+        "LOCAL_KERNELS", "KERNELS_CACHE",  "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
+        "HF_HOME",       "XDG_CACHE_HOME", "HOME",         "HF_ENDPOINT"};
+    khub_hub_options hub;
+    if (khub__options(&hub, sizeof(hub), options->hub, "khub_hub_options", NULL) != KHUB_OK) return NULL;
+    if (options->platform || hub.refresh || khub__path_is_local(name) || !strncmp(name, "khub/", 5))
+        return NULL;
+    khub__text key = {0};
+    add(&key, name);
+    add(&key, options->backend);
+    add(&key, options->variant);
+    add(&key, options->lock);
+    add(&key, hub.endpoint);
+    add(&key, hub.cache_dir);
+    for (size_t i = 0; hub.trust && hub.trust[i]; i++)
+        add(&key, hub.trust[i]);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+        add(&key, getenv(counts[i]));
+    return khub__text_take(&key);
+}
+
+/* FNV-1a, 64 bits: offset basis and prime as its authors give them. */
+static size_t head_of(const char *key)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *key; key++)
+        hash = (hash ^ (unsigned char)*key) * 0x100000001b3u;
+    return (size_t)(hash >> 32) % HEADS;
+}
+
+static const entry *find(const char *key)
+{
+    const entry *e = atomic_load_explicit(&heads[head_of(key)], memory_order_acquire);
+    while (e && strcmp(e->key, key) != 0)
+        e = e->next;
+    return e;
+}
+
+int khub__memo_find(khub_kernel *kernel, const char *key)
+{
+    const entry *e = find(key);
+    if (!e) return 0;
+    kernel->variant = khub__strdup(e->variant);
+    kernel->build = khub__strdup(e->build);
+    kernel->commit = khub__strdup(e->commit);
+    kernel->version = e->version;
+    kernel->library = e->library;
+    if (kernel->variant && kernel->build && kernel->commit) return 1;
+    khub__free(kernel->variant);
+    khub__free(kernel->build);
+    khub__free(kernel->commit);
+    kernel->variant = kernel->build = kernel->commit = NULL;
+    return 0;
+}
+
+static void free_entry(entry *e)
+{
+    khub__free(e->key);
+    khub__free(e->variant);
+    khub__free(e->build);
+    khub__free(e->commit);
+    khub__free(e);
+}
+
+void khub__memo_keep(const khub_kernel *kernel, const char *key)
+{
+    if (!kernel->commit || find(key) || atomic_fetch_add(&entries, 1) >= MAX_ENTRIES) return;
+    entry *e = khub__calloc(1, sizeof(*e));
+    if (!e) return;
+    *e = (entry){.key = khub__strdup(key),
+                 .variant = khub__strdup(kernel->variant),
+                 .build = khub__strdup(kernel->build),
+                 .commit = khub__strdup(kernel->commit),
+                 .version = kernel->version,
+                 .library = kernel->library};
+    if (!e->key || !e->variant || !e->build || !e->commit) {
+        free_entry(e);
+        return;
+    }
+    _Atomic(const entry *) *head = &heads[head_of(key)];
+    const entry *first = atomic_load(head);
+    do
+        e->next = first;
+    while (!atomic_compare_exchange_weak(head, &first, e));
+}

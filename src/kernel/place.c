@@ -1,0 +1,82 @@
+#include "kernel/place.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <khub/kernel.h>
+
+#include <stdio.h>
+
+int khub__way_open(khub__way *out, const khub_hub_options *hub, const char *lock, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->hub = hub;
+    out->locked = lock != NULL;
+    return lock ? khub__lockfile_read(&out->lock, lock, err) : KHUB_OK;
+}
+
+void khub__way_close(khub__way *way)
+{
+    khub__session_close(&way->session);
+    khub__lockfile_free(&way->lock);
+    memset(way, 0, sizeof(*way));
+}
+
+/* The commit that the lock has for it takes the place of a version or a branch. */
+static int pin(khub__wanted *wanted, const khub__way *way, khub_error *err)
+{
+    if (!way->locked || wanted->is_commit) return KHUB_OK;
+    const char *commit = khub__lockfile_find(&way->lock, wanted);
+    if (!commit)
+        return khub__fail(err, KHUB_E_NOTFOUND, "%s%s%s: isn't in the lock %s", wanted->repo.id,
+                          *wanted->revision ? "@" : "", wanted->revision, way->lock.path);
+    snprintf(wanted->revision, sizeof(wanted->revision), "%s", commit);
+    wanted->is_commit = 1;
+    return KHUB_OK;
+}
+
+static int open_hub(khub__place *out, khub__way *way, const char *name, khub_error *err)
+{
+    khub__wanted wanted;
+    int rc = khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, err);
+    if (rc == KHUB_OK) rc = pin(&wanted, way, err);
+    if (rc == KHUB_OK && !way->session.client) rc = khub__session_open(&way->session, way->hub, err);
+    if (rc == KHUB_OK) rc = khub__remote_open(&out->remote, &way->session, &wanted, err);
+    return rc == KHUB_OK ? khub__repository_of(&out->repository, &out->remote, err) : rc;
+}
+
+int khub__place_open(khub__place *out, khub__way *way, const char *name, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    char *path;
+    int rc = khub__repository_find(&path, name, err);
+    if (rc == KHUB_OK)
+        rc = path ? khub__repository_open(&out->repository, path, err) : open_hub(out, way, name, err);
+    khub__free(path);
+    if (rc != KHUB_OK) khub__place_close(out);
+    return rc;
+}
+
+void khub__place_close(khub__place *place)
+{
+    khub__repository_close(&place->repository);
+    khub__remote_close(&place->remote);
+}
+
+int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform,
+                   const khub_hub_options *hub, khub_error *err)
+{
+    if (!out) return khub__fail(err, KHUB_E_INVAL, "khub_choose_in: out is NULL");
+    *out = NULL;
+    if (!name || !*name || !platform)
+        return khub__fail(err, KHUB_E_INVAL, "khub_choose_in: no %s is given",
+                          platform ? "name" : "platform");
+    khub__way way;
+    khub__place place = {0};
+    int rc = khub__way_open(&way, hub, NULL, err);
+    if (rc == KHUB_OK) rc = khub__place_open(&place, &way, name, err);
+    if (rc == KHUB_OK) rc = khub__repository_choose(out, &place.repository, platform, err);
+    khub__place_close(&place);
+    khub__way_close(&way);
+    return rc;
+}

@@ -1,0 +1,30 @@
+/* Where the name of a kernel leads: to a directory of this machine or to a repository of the Hub. */
+#ifndef KERNEL_PLACE_H
+#define KERNEL_PLACE_H
+
+#include "kernel/lockfile.h"
+#include "kernel/repository.h"
+
+/* What the names of one request share. */
+typedef struct khub__way {
+    const khub_hub_options *hub; /* the caller's; may be NULL */
+    khub__session session;       /* opened by the first name of the Hub */
+    khub__lockfile lock;         /* commits that are fixed */
+    int locked;                  /* 1: a name of the Hub must be in it */
+} khub__way;
+
+/* `lock` NULL: none. Its errors are khub__lockfile_read's. */
+int khub__way_open(khub__way *out, const khub_hub_options *hub, const char *lock, khub_error *err);
+void khub__way_close(khub__way *way); /* frees what it holds and zeroes it */
+
+typedef struct khub__place {
+    khub__repository repository;
+    khub__remote remote; /* of a name of the Hub; else zeroed */
+} khub__place;
+
+/* LOCAL_KERNELS, a path, a built-in kernel, the lock, the cache, the Hub: the first that has it. *out must
+ * stay where it is until it is closed. Errors: khub__repository_find's and _open's, khub_download's. */
+int khub__place_open(khub__place *out, khub__way *way, const char *name, khub_error *err);
+void khub__place_close(khub__place *place); /* frees what it holds and zeroes it */
+
+#endif
