@@ -58,6 +58,11 @@ typedef struct khub_download_options {
 KHUB_API int khub_download(khub_snapshot **out, const char *name, const khub_download_options *options,
                            khub_error *err);
 
+/* May the kernels of ORG/NAME be loaded: does the Hub call their publisher trusted, or the caller? The
+ * cache's answer is taken when it has one. KHUB_OK; KHUB_E_UNTRUSTED with the reason; else as khub_download.
+ */
+KHUB_API int khub_trusted(const char *name, const khub_hub_options *options, khub_error *err);
+
 /* Facts; strings are the snapshot's, valid until it is freed. */
 KHUB_API const char *khub_snapshot_repository(
     const khub_snapshot *snapshot);                                       /* "ORG/NAME", after redirects */

@@ -44,6 +44,21 @@ typedef struct khub_get_options {
  * tvm-ffi module), KHUB_E_IO, KHUB_E_INVAL, KHUB_E_NOMEM; and those of khub_download. */
 KHUB_API int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err);
 
+/* Does all of khub_get's way except the last step: nothing is loaded, so that `options.platform` may be that
+ * of another machine. *build (may be NULL) is the directory of the build, the caller's (khub_free); NULL
+ * after a failure. Errors as khub_get's. */
+KHUB_API int khub_prefetch(char **build, const char *name, const khub_get_options *options, khub_error *err);
+
+/* One entry of a kernels.lock. */
+typedef struct khub_locked_kernel {
+    char name[512];  /* "org/name@v1", as it was locked */
+    char commit[65]; /* that it was locked to */
+} khub_locked_kernel;
+
+/* Reads a kernels.lock. *out is one allocation, the caller's (khub_free); NULL when the lock is empty. Any
+ * thread. KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_FORMAT (file, entry, fact), KHUB_E_NOMEM. */
+KHUB_API int khub_lock_read(khub_locked_kernel **out, size_t *count, const char *path, khub_error *err);
+
 /* Gives the kernel up. Its library stays mapped until the process ends, since results, thread-local
  * destructors and atexit functions may live in it; getting it again costs no memory. NULL is a no-op. */
 KHUB_API void khub_kernel_close(khub_kernel *kernel);

@@ -29,12 +29,20 @@ typedef struct cli_command {
 
 extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order of `khub --help` */
 
+/* The values of an option that may be given several times. */
+enum { CLI_LIST_MAX = 64 };
+typedef struct cli_list {
+    const char *items[CLI_LIST_MAX + 1]; /* NULL-terminated */
+    size_t count;
+} cli_list;
+
 /* One option of a command. */
-typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_OPTIONAL, CLI_NUMBER } cli_kind;
+typedef enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_OPTIONAL, CLI_NUMBER, CLI_LIST } cli_kind;
 typedef struct cli_option {
     const char *name; /* "--json" or "-o" */
     cli_kind kind;
-    void *to; /* int, const char *, const char * ("" when no "=VALUE" is given), or long (1 to 2^31-1) */
+    void *to; /* int, const char *, const char * ("" when no "=VALUE" is given), long (1 to 2^31-1) or
+                 cli_list */
 } cli_option;
 
 /* Takes the options out of argv ("--x VALUE" and "--x=VALUE"; "--" ends them); what remains stays in
@@ -55,8 +63,9 @@ int cli_fail_memory(void);
 /* A line on stderr, unless -q. */
 void cli_note(const char *format, ...) KHUB_PRINTF(1, 2);
 
-/* 1 when -v was given. */
+/* 1 when -v, when -q was given. */
 int cli_verbose(void);
+int cli_quiet(void);
 
 /* The platform that --platform and --backend ask for (NULL: this machine, its own). */
 int cli_platform(khub_platform **out, const char *file, const char *backend, khub_error *err);

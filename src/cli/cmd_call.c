@@ -1,5 +1,6 @@
 /* khub call: calls one function of a kernel with arguments from the command line and from files. */
 #include "arguments.h"
+#include "hub.h"
 
 #include <stdlib.h>
 
@@ -66,15 +67,13 @@ static int check_directory(const call *c)
     return EXIT_FAILED;
 }
 
-static int get(call *c, const char *platform_file, const char *backend, const char *variant, khub_error *err)
+static int get(call *c, khub_get_options *options, cli_hub *hub, const char *platform_file,
+               const char *backend, khub_error *err)
 {
     khub_platform *platform = NULL;
-    khub_get_options options;
-    KHUB_INIT(&options);
     int rc = platform_file || backend ? cli_platform(&platform, platform_file, backend, err) : KHUB_OK;
-    options.platform = platform;
-    options.variant = variant;
-    if (rc == KHUB_OK) rc = khub_get(&c->kernel, c->repository, &options, err);
+    options->platform = platform;
+    if (rc == KHUB_OK) rc = cli_get(&c->kernel, c->repository, options, hub, err);
     khub_platform_free(platform);
     return rc;
 }
@@ -198,19 +197,25 @@ static void free_call(call *c)
 static int run(int argc, char **argv)
 {
     int json = 0;
-    const char *platform = NULL, *backend = NULL, *variant = NULL;
+    const char *platform = NULL, *backend = NULL;
     call c = {0};
     khub_error err = {0};
+    khub_get_options how;
+    cli_hub hub;
+    KHUB_INIT(&how);
+    cli_hub_init(&hub);
     const cli_option options[] = {{"--json", CLI_FLAG, &json},
                                   {"-o", CLI_TEXT, &c.directory},
                                   {"--platform", CLI_TEXT, &platform},
                                   {"--backend", CLI_TEXT, &backend},
-                                  {"--variant", CLI_TEXT, &variant}};
+                                  {"--variant", CLI_TEXT, &how.variant},
+                                  {"--lock", CLI_TEXT, &how.lock},
+                                  CLI_HUB_OPTIONS(hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     int status = n < 0 ? EXIT_USAGE : parse(&c, n, argv);
     if (status == EXIT_DONE) status = check_directory(&c);
     if (status == EXIT_DONE) {
-        int rc = get(&c, platform, backend, variant, &err);
+        int rc = get(&c, &how, &hub, platform, backend, &err);
         if (rc == KHUB_OK) rc = call_function(&c, &err);
         if (rc == KHUB_OK) rc = save_all(&c, &err);
         if (rc != KHUB_OK) {
@@ -247,7 +252,8 @@ const cli_command cli_call = {
             "\"shape\", \"file\"}}}\n"
             "    --variant NAME    that build and no other\n"
             "    --platform FILE   the build for the machine that FILE describes\n"
-            "    --backend NAME    the build for that backend of this machine\n",
+            "    --backend NAME    the build for that backend of this machine\n"
+            "    --lock FILE       at the commit that a kernels.lock has\n" CLI_HUB_HELP,
     .run = run,
     .contained = 1,
 };

@@ -1,5 +1,5 @@
 /* khub functions: what the library of a kernel's build exports, and how each is called. */
-#include "cli.h"
+#include "hub.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -171,11 +171,13 @@ static int run(int argc, char **argv)
     int json = 0;
     const char *file = NULL;
     khub_get_options get;
+    cli_hub hub;
     KHUB_INIT(&get);
-    const cli_option options[] = {{"--json", CLI_FLAG, &json},
-                                  {"--platform", CLI_TEXT, &file},
-                                  {"--backend", CLI_TEXT, &get.backend},
-                                  {"--variant", CLI_TEXT, &get.variant}};
+    cli_hub_init(&hub);
+    const cli_option options[] = {
+        {"--json", CLI_FLAG, &json},           {"--platform", CLI_TEXT, &file},
+        {"--backend", CLI_TEXT, &get.backend}, {"--variant", CLI_TEXT, &get.variant},
+        {"--lock", CLI_TEXT, &get.lock},       CLI_HUB_OPTIONS(hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (n < 0) return EXIT_USAGE;
     if (n != 1) return cli_usage("functions", n ? "one kernel at a time" : "of which kernel?");
@@ -184,7 +186,7 @@ static int run(int argc, char **argv)
     khub_kernel *kernel = NULL;
     int rc = file ? cli_platform(&platform, file, NULL, &err) : KHUB_OK;
     get.platform = platform;
-    if (rc == KHUB_OK) rc = khub_get(&kernel, argv[1], &get, &err);
+    if (rc == KHUB_OK) rc = cli_get(&kernel, argv[1], &get, &hub, &err);
     if (rc == KHUB_OK) print_functions(kernel, json);
     khub_kernel_close(kernel);
     khub_platform_free(platform);
@@ -198,7 +200,8 @@ const cli_command cli_functions = {
         "khub functions REPO: the functions of a kernel, and how each is called\n\n"
         "    khub functions khub/norm\n"
         "    khub functions ./my-kernel --json\n\n"
-        "REPO is a path that starts with /, ./ or ../, or a built-in kernel. The build that fits this "
+        "REPO is ORG/NAME@REV, a path that starts with /, ./ or ../, or a built-in kernel. The build that "
+        "fits this "
         "machine is "
         "loaded;\n"
         "types and documentation are what it says about itself.\n\n"
@@ -206,7 +209,8 @@ const cli_command cli_functions = {
         "\"signature\", \"schema\", \"doc\"}]}\n"
         "    --variant NAME    that build, whether it fits or not\n"
         "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n"
-        "    --platform FILE   the build for the machine that FILE describes\n",
+        "    --platform FILE   the build for the machine that FILE describes\n"
+        "    --lock FILE       at the commit that a kernels.lock has\n" CLI_HUB_HELP,
     .run = run,
     .contained = 1,
 };

@@ -1,5 +1,5 @@
 /* khub variants: which build of a kernel repository fits, and why the others don't. */
-#include "cli.h"
+#include "hub.h"
 
 #include <stdlib.h>
 
@@ -76,12 +76,25 @@ static int say_none(const char *repository, const khub_choice *choice)
     return EXIT_NOBUILD;
 }
 
+static int choose(khub_choice **out, const char *name, const khub_platform *platform, cli_hub *hub,
+                  khub_error *err)
+{
+    cli_hub_begin(hub);
+    int rc = khub_choose_in(out, name, platform, &hub->options, err);
+    cli_hub_end();
+    return rc;
+}
+
 static int run(int argc, char **argv)
 {
     int json = 0;
     const char *file = NULL, *backend = NULL;
-    const cli_option options[] = {
-        {"--json", CLI_FLAG, &json}, {"--platform", CLI_TEXT, &file}, {"--backend", CLI_TEXT, &backend}};
+    cli_hub hub;
+    cli_hub_init(&hub);
+    const cli_option options[] = {{"--json", CLI_FLAG, &json},
+                                  {"--platform", CLI_TEXT, &file},
+                                  {"--backend", CLI_TEXT, &backend},
+                                  CLI_HUB_OPTIONS(hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (n < 0) return EXIT_USAGE;
     if (n != 1) return cli_usage("variants", n ? "one repository at a time" : "which repository?");
@@ -89,7 +102,7 @@ static int run(int argc, char **argv)
     khub_platform *platform = NULL;
     khub_choice *choice = NULL;
     int status, rc = cli_platform(&platform, file, backend, &err);
-    if (rc == KHUB_OK) rc = khub_choose_in(&choice, argv[1], platform, &err);
+    if (rc == KHUB_OK) rc = choose(&choice, argv[1], platform, &hub, &err);
     if (rc != KHUB_OK) {
         status = cli_fail(&err);
     } else {
@@ -107,17 +120,19 @@ static int run(int argc, char **argv)
 const cli_command cli_variants = {
     .name = "variants",
     .summary = "which build of a kernel fits this machine, and why the others don't",
-    .help = "khub variants REPO: which build of a kernel fits this machine, and why the others don't\n\n"
-            "    khub variants khub/norm\n"
-            "    khub variants ./my-kernel --platform h100.json\n\n"
-            "REPO is a path that starts with /, ./ or ../, or a built-in kernel. The builds are listed in "
-            "order of\n"
-            "preference; the one that khub would load is marked with *.\n\n"
-            "    --json            {\"repo\", \"revision\", \"chosen\", \"variants\": [{\"name\", "
-            "\"decision\", \"reason\"}]}\n"
-            "    --platform FILE   for the machine that FILE describes (khub platform --json prints such a "
-            "file)\n"
-            "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n\n"
-            "exit status: 0 there is a build; 3 none fits, or those that fit need Python\n",
+    .help =
+        "khub variants REPO: which build of a kernel fits this machine, and why the others don't\n\n"
+        "    khub variants khub/norm\n"
+        "    khub variants ./my-kernel --platform h100.json\n\n"
+        "REPO is ORG/NAME@REV, a path that starts with /, ./ or ../, or a built-in kernel. The builds are "
+        "listed in "
+        "order of\n"
+        "preference; the one that khub would load is marked with *.\n\n"
+        "    --json            {\"repo\", \"revision\", \"chosen\", \"variants\": [{\"name\", "
+        "\"decision\", \"reason\"}]}\n"
+        "    --platform FILE   for the machine that FILE describes (khub platform --json prints such a "
+        "file)\n"
+        "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n" CLI_HUB_HELP
+        "\nexit status: 0 there is a build; 3 none fits, or those that fit need Python\n",
     .run = run,
 };

@@ -2,14 +2,28 @@
 #include "cli.h"
 
 extern const cli_command cli_call;
+extern const cli_command cli_download_command;
 extern const cli_command cli_embed;
 extern const cli_command cli_functions;
+extern const cli_command cli_get_command;
+extern const cli_command cli_info;
 extern const cli_command cli_platform_command;
 extern const cli_command cli_serve;
 extern const cli_command cli_tokenize;
 extern const cli_command cli_variants;
+extern const cli_command cli_versions;
 
 const cli_command *const cli_commands[] = {
-    &cli_call,  &cli_embed,    &cli_functions, &cli_platform_command,
-    &cli_serve, &cli_tokenize, &cli_variants,  NULL,
+    &cli_call,
+    &cli_download_command,
+    &cli_embed,
+    &cli_functions,
+    &cli_get_command,
+    &cli_info,
+    &cli_platform_command,
+    &cli_serve,
+    &cli_tokenize,
+    &cli_variants,
+    &cli_versions,
+    NULL,
 };

@@ -12,6 +12,11 @@ int cli_verbose(void)
     return verbose;
 }
 
+int cli_quiet(void)
+{
+    return quiet;
+}
+
 static void log_line(void *user, const khub_log_record *record)
 {
     (void)user;
@@ -48,6 +53,15 @@ static int store(const cli_option *option, const char *value, const char *comman
     }
     if (option->kind == CLI_TEXT || option->kind == CLI_OPTIONAL) {
         *(const char **)option->to = value;
+        return 0;
+    }
+    if (option->kind == CLI_LIST) {
+        cli_list *list = option->to;
+        if (list->count == CLI_LIST_MAX) {
+            cli_usage(command, "%s is given more than %d times", option->name, CLI_LIST_MAX);
+            return -1;
+        }
+        list->items[list->count++] = value;
         return 0;
     }
     char *end;

@@ -36,10 +36,23 @@ static int take_facts(khub_snapshot *out, const khub__remote *remote, khub_error
     return out->repository && out->commit && out->path ? KHUB_OK : khub__fail_memory(err, "downloading");
 }
 
-/* A model holds no code that runs here; whose kernels run is asked for before any file of theirs is. */
-static int judge(const khub__remote *remote, const khub_hub_options *options, int again, khub_error *err)
+/* What can run, or is read by what runs: the files of builds, but not what describes them. */
+static int takes_build(const khub__remote *remote, const char *const *patterns)
 {
-    if (remote->wanted.repo.kind == KHUB__REPO_MODEL) return KHUB_OK;
+    for (size_t i = 0; i < remote->tree.count; i++) {
+        const char *path = remote->tree.files[i].path, *name = strrchr(path, '/');
+        if (!strncmp(path, "build/", 6) && strcmp(name, "/metadata.json") != 0 &&
+            any_pattern((void *)(uintptr_t)patterns, path))
+            return 1;
+    }
+    return 0;
+}
+
+/* A model holds no code that runs here; whose kernels run is asked for before any of their builds comes. */
+static int judge(const khub__remote *remote, const khub_hub_options *options, const char *const *patterns,
+                 int again, khub_error *err)
+{
+    if (remote->wanted.repo.kind == KHUB__REPO_MODEL || !takes_build(remote, patterns)) return KHUB_OK;
     return khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client, options->trust,
                                  again, err);
 }
@@ -55,7 +68,7 @@ static int download(khub_snapshot *out, khub__session *session, const khub__want
             khub__fail(err, KHUB_E_NOTFOUND, "%s: none of its %zu files matches the pattern%s",
                        wanted->repo.id, remote.tree.count, patterns && patterns[0] && patterns[1] ? "s" : "");
     if (rc == KHUB_OK)
-        rc = judge(&remote, &session->options, khub__remote_lacks(&remote, any_pattern, user), err);
+        rc = judge(&remote, &session->options, patterns, khub__remote_lacks(&remote, any_pattern, user), err);
     if (rc == KHUB_OK) rc = khub__remote_bring(NULL, &remote, any_pattern, user, err);
     if (rc == KHUB_OK) rc = take_facts(out, &remote, err);
     khub__remote_close(&remote);
@@ -84,6 +97,22 @@ int khub_download(khub_snapshot **out, const char *name, const khub_download_opt
         *out = snapshot;
     else
         khub_snapshot_free(snapshot);
+    return rc;
+}
+
+int khub_trusted(const char *name, const khub_hub_options *options, khub_error *err)
+{
+    if (!name || !*name) return khub__fail(err, KHUB_E_INVAL, "khub_trusted: no name is given");
+    khub__wanted wanted;
+    khub__session session = {0};
+    khub__store store = {0};
+    int rc = khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, err);
+    if (rc == KHUB_OK) rc = khub__session_open(&session, options, err);
+    if (rc == KHUB_OK) rc = khub__store_open(&store, &wanted.repo, session.options.cache_dir, err);
+    if (rc == KHUB_OK)
+        rc = khub__publisher_check(&store, &wanted.repo, session.client, session.options.trust, 0, err);
+    khub__store_close(&store);
+    khub__session_close(&session);
     return rc;
 }
 

@@ -127,7 +127,8 @@ static int bring(const khub__repository *repository, const char *variant, khub_e
     const khub__remote *remote = repository->remote;
     if (!remote) return KHUB_OK;
     int rc = khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client,
-                                   remote->session->options.trust, khub__repository_lacks(repository, variant), err);
+                                   remote->session->options.trust,
+                                   khub__repository_lacks(repository, variant), err);
     return rc == KHUB_OK ? khub__repository_bring(repository, variant, NULL, err) : rc;
 }
 
@@ -171,53 +172,91 @@ static int load(khub_kernel *kernel, const char *path, khub_error *err)
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);
 }
 
-/* The whole way of one name. */
-static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *options, const chain *before,
-                   khub_error *err)
+/* The way of one name up to the path of its library. */
+static int fetch_one(char **library, khub_kernel *kernel, khub__way *way, const khub_get_options *options,
+                     const chain *before, khub_error *err)
 {
-    char *library = NULL;
     khub__place place = {0};
+    *library = NULL;
     int rc = khub__place_open(&place, way, kernel->name, err);
     if (rc == KHUB_OK) rc = choose(&kernel->variant, &place.repository, options, kernel->name, err);
     if (rc == KHUB_OK) rc = take_facts(kernel, &place, err);
-    if (rc == KHUB_OK) rc = prepare(&library, kernel, &place, way, options, before, err);
-    if (rc == KHUB_OK) rc = load(kernel, library, err);
-    khub__free(library);
+    if (rc == KHUB_OK) rc = prepare(library, kernel, &place, way, options, before, err);
     khub__place_close(&place);
     return rc;
 }
 
-static int get(khub_kernel *kernel, const char *name, const khub_get_options *options, khub_error *err)
+static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *options, const chain *before,
+                   khub_error *err)
 {
-    kernel->name = khub__strdup(name);
-    if (!kernel->name) return khub__fail_memory(err, "getting a kernel");
-    char *key = khub__memo_key(name, options);
-    khub__way way = {0};
+    char *library;
+    int rc = fetch_one(&library, kernel, way, options, before, err);
+    if (rc == KHUB_OK && !way->only_fetch) rc = load(kernel, library, err);
+    khub__free(library);
+    return rc;
+}
+
+/* From nothing: what the process got already isn't looked at. */
+static int get_anew(khub_kernel *kernel, const khub_get_options *options, int only_fetch, khub_error *err)
+{
+    khub__way way;
+    int rc = khub__way_open(&way, options->hub, options->lock, err);
+    way.only_fetch = only_fetch;
+    if (rc == KHUB_OK) rc = get_one(kernel, &way, options, NULL, err);
+    khub__way_close(&way);
+    return rc;
+}
+
+static int get(khub_kernel *kernel, const khub_get_options *options, khub_error *err)
+{
+    char *key = khub__memo_key(kernel->name, options);
     int rc = KHUB_OK;
     if (!key || !khub__memo_find(kernel, key)) {
-        rc = khub__way_open(&way, options->hub, options->lock, err);
-        if (rc == KHUB_OK) rc = get_one(kernel, &way, options, NULL, err);
+        rc = get_anew(kernel, options, 0, err);
         if (rc == KHUB_OK && key) khub__memo_keep(kernel, key);
     }
-    khub__way_close(&way);
     khub__free(key);
     return rc;
+}
+
+/* What khub_get and khub_prefetch have in common: the checks, and a kernel that has its name. */
+static int begin(khub_kernel **out, khub_get_options *ours, const char *function, const char *name,
+                 const khub_get_options *options, khub_error *err)
+{
+    *out = NULL;
+    if (!name || !*name) return khub__fail(err, KHUB_E_INVAL, "%s: no name is given", function);
+    int rc = khub__options(ours, sizeof(*ours), options, "khub_get_options", err);
+    if (rc != KHUB_OK) return rc;
+    *out = khub__calloc(1, sizeof(**out));
+    if (*out && ((*out)->name = khub__strdup(name))) return KHUB_OK;
+    khub_kernel_close(*out);
+    *out = NULL;
+    return khub__fail_memory(err, "getting a kernel");
 }
 
 int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err)
 {
     if (!out) return khub__fail(err, KHUB_E_INVAL, "khub_get: out is NULL");
-    *out = NULL;
-    if (!name || !*name) return khub__fail(err, KHUB_E_INVAL, "khub_get: no name is given");
     khub_get_options ours;
-    int rc = khub__options(&ours, sizeof(ours), options, "khub_get_options", err);
-    if (rc != KHUB_OK) return rc;
-    khub_kernel *kernel = khub__calloc(1, sizeof(*kernel));
-    if (!kernel) return khub__fail_memory(err, "getting a kernel");
-    rc = get(kernel, name, &ours, err);
-    if (rc == KHUB_OK)
-        *out = kernel;
-    else
-        khub_kernel_close(kernel);
+    int rc = begin(out, &ours, "khub_get", name, options, err);
+    if (rc == KHUB_OK) rc = get(*out, &ours, err);
+    if (rc == KHUB_OK) return rc;
+    khub_kernel_close(*out);
+    *out = NULL;
+    return rc;
+}
+
+int khub_prefetch(char **build, const char *name, const khub_get_options *options, khub_error *err)
+{
+    if (build) *build = NULL;
+    khub_kernel *kernel;
+    khub_get_options ours;
+    int rc = begin(&kernel, &ours, "khub_prefetch", name, options, err);
+    if (rc == KHUB_OK) rc = get_anew(kernel, &ours, 1, err);
+    if (rc == KHUB_OK && build) {
+        *build = kernel->build;
+        kernel->build = NULL;
+    }
+    khub_kernel_close(kernel);
     return rc;
 }

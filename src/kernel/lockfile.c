@@ -4,6 +4,8 @@
 #include "base/json.h"
 #include "base/memory.h"
 
+#include <khub/kernel.h>
+
 #include <stdio.h>
 
 enum { LOCK_MAX_BYTES = 16 << 20, MAX_KERNELS = 100000 };
@@ -98,4 +100,24 @@ const char *khub__lockfile_find(const khub__lockfile *lock, const khub__wanted *
             return lock->kernels[i].commit;
     }
     return NULL;
+}
+
+int khub_lock_read(khub_locked_kernel **out, size_t *count, const char *path, khub_error *err)
+{
+    if (!out || !count || !path) return khub__fail(err, KHUB_E_INVAL, "khub_lock_read: an argument is NULL");
+    khub__lockfile lock;
+    *out = NULL;
+    *count = 0;
+    int rc = khub__lockfile_read(&lock, path, err);
+    if (rc != KHUB_OK || !lock.count) return rc;
+    *out = khub__calloc(lock.count, sizeof(**out));
+    if (*out) *count = lock.count;
+    for (size_t i = 0; i < *count; i++) {
+        const khub__locked *kernel = &lock.kernels[i];
+        snprintf((*out)[i].name, sizeof((*out)[i].name), "%s%s%s", kernel->wanted.repo.id,
+                 *kernel->wanted.revision ? "@" : "", kernel->wanted.revision);
+        snprintf((*out)[i].commit, sizeof((*out)[i].commit), "%s", kernel->commit);
+    }
+    khub__lockfile_free(&lock);
+    return *out ? KHUB_OK : khub__fail_memory(err, "reading a lock");
 }

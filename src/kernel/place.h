@@ -11,6 +11,7 @@ typedef struct khub__way {
     khub__session session;       /* opened by the first name of the Hub */
     khub__lockfile lock;         /* commits that are fixed */
     int locked;                  /* 1: a name of the Hub must be in it */
+    int only_fetch;              /* 1: nothing is loaded */
 } khub__way;
 
 /* `lock` NULL: none. Its errors are khub__lockfile_read's. */

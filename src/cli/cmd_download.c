@@ -1,0 +1,129 @@
+/* khub download: fills the cache, for later or for another machine. Nothing is loaded. */
+#include "hub.h"
+
+#include <stdlib.h>
+
+typedef struct job {
+    cli_hub hub;
+    cli_list include;
+    const char *lock, *platform_file, *backend;
+    khub_platform *platform;
+    int all, model;
+} job;
+
+/* The build that fits, with the kernels that it needs. */
+static int fetch_build(job *job, const char *name, khub_error *err)
+{
+    char *build = NULL;
+    khub_get_options get;
+    KHUB_INIT(&get);
+    get.platform = job->platform;
+    get.lock = job->lock;
+    get.hub = &job->hub.options;
+    cli_hub_begin(&job->hub);
+    int rc = khub_prefetch(&build, name, &get, err);
+    cli_hub_end();
+    if (rc == KHUB_OK) printf("%s\n", build);
+    khub_free(build);
+    return rc;
+}
+
+static int fetch_files(job *job, const char *name, khub_error *err)
+{
+    static const char *const builds[] = {"build/*", NULL};
+    khub_download_options download;
+    khub_snapshot *snapshot;
+    KHUB_INIT(&download);
+    download.model = job->model;
+    if (job->include.count)
+        download.patterns = job->include.items;
+    else if (!job->model)
+        download.patterns = builds;
+    int rc = cli_download(&snapshot, name, &download, &job->hub, err);
+    if (rc == KHUB_OK) printf("%s\n", khub_snapshot_path(snapshot));
+    khub_snapshot_free(snapshot);
+    return rc;
+}
+
+static int fetch(job *job, const char *name)
+{
+    khub_error err = {0};
+    int whole = job->all || job->model || job->include.count;
+    int rc = whole ? fetch_files(job, name, &err) : fetch_build(job, name, &err);
+    return rc == KHUB_OK ? EXIT_DONE : cli_fail(&err);
+}
+
+/* Every entry, at its commit. */
+static int fetch_locked(job *job)
+{
+    khub_error err = {0};
+    khub_locked_kernel *kernels;
+    size_t count;
+    if (khub_lock_read(&kernels, &count, job->lock, &err) != KHUB_OK) return cli_fail(&err);
+    int status = EXIT_DONE;
+    for (size_t i = 0; i < count && status == EXIT_DONE; i++) {
+        char name[700];
+        snprintf(name, sizeof(name), "%.*s@%s", (int)strcspn(kernels[i].name, "@"), kernels[i].name,
+                 kernels[i].commit);
+        status = fetch(job, job->all ? name : kernels[i].name);
+    }
+    khub_free(kernels);
+    return status;
+}
+
+static int check(const job *job, int names)
+{
+    if (!names == !job->lock) return cli_usage("download", "it takes names or --lock FILE");
+    if (job->model && job->lock)
+        return cli_usage("download", "a lock is of kernels; --model can't go with it");
+    if ((job->all || job->model || job->include.count) && (job->platform_file || job->backend))
+        return cli_usage(
+            "download",
+            "--platform and --backend choose a build; --all, --include and --model take all of them");
+    return EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    job job = {0};
+    cli_hub_init(&job.hub);
+    const cli_option options[] = {{"--lock", CLI_TEXT, &job.lock},
+                                  {"--all", CLI_FLAG, &job.all},
+                                  {"--include", CLI_LIST, &job.include},
+                                  {"--model", CLI_FLAG, &job.model},
+                                  {"--platform", CLI_TEXT, &job.platform_file},
+                                  {"--backend", CLI_TEXT, &job.backend},
+                                  CLI_HUB_OPTIONS(job.hub)};
+    int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
+    int status = n < 0 ? EXIT_USAGE : check(&job, n);
+    khub_error err = {0};
+    if (status == EXIT_DONE && (job.platform_file || job.backend) &&
+        cli_platform(&job.platform, job.platform_file, job.backend, &err) != KHUB_OK)
+        status = cli_fail(&err);
+    if (status == EXIT_DONE && job.lock) status = fetch_locked(&job);
+    for (int i = 1; i <= n && status == EXIT_DONE; i++)
+        status = fetch(&job, argv[i]);
+    khub_platform_free(job.platform);
+    return status;
+}
+
+const cli_command cli_download_command = {
+    .name = "download",
+    .summary = "fills the cache, for later or for another machine",
+    .help =
+        "khub download REPO... | --lock FILE: fills the cache, for later or for another machine, and prints "
+        "where\n\n"
+        "    khub download kernels-community/activation@v1\n"
+        "    khub download kernels-community/activation@v1 --platform h100.json\n"
+        "    khub download --lock kernels.lock --all\n"
+        "    khub download --model sentence-transformers/all-MiniLM-L6-v2\n\n"
+        "Of a kernel, the build that fits is fetched, and the kernels that it needs. Nothing is loaded.\n\n"
+        "    --all             every build\n"
+        "    --include GLOB    the files that it takes, whole paths (\"build/torch2*\"); again for more\n"
+        "    --model           REPO is a model; without --include, all its files\n"
+        "    --lock FILE       what a kernels.lock has, at its commits\n"
+        "    --platform FILE   the build for the machine that FILE describes\n"
+        "    --backend NAME    as if the machine had that backend only: cpu, or the one it "
+        "has\n" CLI_HUB_HELP,
+    .run = run,
+};

@@ -1,0 +1,65 @@
+#include "hub.h"
+
+#include "progress.h"
+
+#include <signal.h>
+
+static volatile sig_atomic_t interrupted;
+static struct sigaction before;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static int on_progress(void *user, const khub_progress *progress)
+{
+    (void)user;
+    cli_progress_draw(progress);
+    return interrupted;
+}
+
+void cli_hub_init(cli_hub *hub)
+{
+    KHUB_INIT(&hub->options);
+    memset(&hub->trust, 0, sizeof(hub->trust));
+}
+
+/* A second Ctrl-C ends at once. */
+void cli_hub_begin(cli_hub *hub)
+{
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
+    hub->options.trust = hub->trust.items;
+    hub->options.progress = on_progress;
+    sigaction(SIGINT, &action, &before);
+}
+
+void cli_hub_end(void)
+{
+    cli_progress_clear();
+    sigaction(SIGINT, &before, NULL);
+    if (!interrupted) return;
+    fputs("khub: stopped; what was fetched so far is kept\n", stderr);
+    signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+}
+
+int cli_get(khub_kernel **out, const char *name, khub_get_options *get, cli_hub *hub, khub_error *err)
+{
+    cli_hub_begin(hub);
+    get->hub = &hub->options;
+    int rc = khub_get(out, name, get, err);
+    cli_hub_end();
+    return rc;
+}
+
+int cli_download(khub_snapshot **out, const char *name, khub_download_options *download, cli_hub *hub,
+                 khub_error *err)
+{
+    cli_hub_begin(hub);
+    download->hub = &hub->options;
+    int rc = khub_download(out, name, download, err);
+    cli_hub_end();
+    return rc;
+}
