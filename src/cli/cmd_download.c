@@ -3,16 +3,16 @@
 
 #include <stdlib.h>
 
-typedef struct job {
+typedef struct download {
     cli_hub hub;
     cli_list include;
     const char *lock, *platform_file, *backend;
     khub_platform *platform;
     int all, model;
-} job;
+} download;
 
 /* The build that fits, with the kernels that it needs. */
-static int fetch_build(job *job, const char *name, khub_error *err)
+static int fetch_build(download *job, const char *name, khub_error *err)
 {
     char *build = NULL;
     khub_get_options get;
@@ -28,24 +28,24 @@ static int fetch_build(job *job, const char *name, khub_error *err)
     return rc;
 }
 
-static int fetch_files(job *job, const char *name, khub_error *err)
+static int fetch_files(download *job, const char *name, khub_error *err)
 {
     static const char *const builds[] = {"build/*", NULL};
-    khub_download_options download;
+    khub_download_options files;
     khub_snapshot *snapshot;
-    KHUB_INIT(&download);
-    download.model = job->model;
+    KHUB_INIT(&files);
+    files.model = job->model;
     if (job->include.count)
-        download.patterns = job->include.items;
+        files.patterns = job->include.items;
     else if (!job->model)
-        download.patterns = builds;
-    int rc = cli_download(&snapshot, name, &download, &job->hub, err);
+        files.patterns = builds;
+    int rc = cli_download(&snapshot, name, &files, &job->hub, err);
     if (rc == KHUB_OK) printf("%s\n", khub_snapshot_path(snapshot));
     khub_snapshot_free(snapshot);
     return rc;
 }
 
-static int fetch(job *job, const char *name)
+static int fetch(download *job, const char *name)
 {
     khub_error err = {0};
     int whole = job->all || job->model || job->include.count;
@@ -54,7 +54,7 @@ static int fetch(job *job, const char *name)
 }
 
 /* Every entry, at its commit. */
-static int fetch_locked(job *job)
+static int fetch_locked(download *job)
 {
     khub_error err = {0};
     khub_locked_kernel *kernels;
@@ -71,7 +71,7 @@ static int fetch_locked(job *job)
     return status;
 }
 
-static int check(const job *job, int names)
+static int check(const download *job, int names)
 {
     if (!names == !job->lock) return cli_usage("download", "it takes names or --lock FILE");
     if (job->model && job->lock)
@@ -85,7 +85,7 @@ static int check(const job *job, int names)
 
 static int run(int argc, char **argv)
 {
-    job job = {0};
+    download job = {0};
     cli_hub_init(&job.hub);
     const cli_option options[] = {{"--lock", CLI_TEXT, &job.lock},
                                   {"--all", CLI_FLAG, &job.all},

@@ -4,17 +4,17 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-typedef struct info {
+typedef struct facts {
     const char *name;
     khub_choice *choice;
     khub_snapshot *snapshot; /* with the metadata.json of the chosen build; NULL: none fits */
     json_t *metadata;        /* NULL: none */
     int trusted;
     khub_error untrusted; /* why not */
-} info;
+} facts;
 
 /* "build/VARIANT/metadata.json" of the chosen build, fetched and read. */
-static int read_metadata(info *info, cli_hub *hub, khub_error *err)
+static int read_metadata(facts *info, cli_hub *hub, khub_error *err)
 {
     const khub_decision *chosen = khub_choice_chosen(info->choice);
     char pattern[600];
@@ -35,7 +35,7 @@ static int read_metadata(info *info, cli_hub *hub, khub_error *err)
     return KHUB_OK;
 }
 
-static int collect(info *info, const khub_platform *platform, cli_hub *hub, khub_error *err)
+static int collect(facts *info, const khub_platform *platform, cli_hub *hub, khub_error *err)
 {
     cli_hub_begin(hub);
     int rc = khub_choose_in(&info->choice, info->name, platform, &hub->options, err);
@@ -52,7 +52,7 @@ static int collect(info *info, const khub_platform *platform, cli_hub *hub, khub
 static const char *const fields[] = {"name", "version", "license", "upstream", "source"};
 enum { FIELDS = sizeof(fields) / sizeof(*fields) };
 
-static void print_json(const info *info)
+static void print_json(const facts *info)
 {
     const khub_decision *chosen = khub_choice_chosen(info->choice);
     json_t *out = json_object();
@@ -69,7 +69,7 @@ static void print_json(const info *info)
     json_decref(out);
 }
 
-static void print_table(const info *info)
+static void print_table(const facts *info)
 {
     const khub_decision *chosen = khub_choice_chosen(info->choice);
     for (size_t i = 0; i < FIELDS; i++) {
@@ -100,7 +100,7 @@ static int run(int argc, char **argv)
     if (n != 1) return cli_usage("info", n ? "one repository at a time" : "of which repository?");
     khub_error err = {0};
     khub_platform *platform = NULL;
-    info info = {.name = argv[1]};
+    facts info = {.name = argv[1]};
     int rc = cli_platform(&platform, file, backend, &err);
     if (rc == KHUB_OK) rc = collect(&info, platform, &hub, &err);
     if (rc == KHUB_OK && json) print_json(&info);
