@@ -1,0 +1,310 @@
+"""khub get and its companions against a Hub: what is asked for, in which order, what the cache then holds, and what is said."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+from small_hub import VARIANT, Hub, fake, khub
+
+BUILD = f"build/{VARIANT}"
+
+
+@pytest.fixture
+def hub():
+    hub = Hub()
+    hub.repos["kernels/org/good"] = {"main": fake(), "v1": fake()}
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+def ok(run):
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def snapshot(cache, hub, name="org/good", branch="v1"):
+    return cache / f"kernels--{name.replace('/', '--')}" / "snapshots" / hub.commit(hub.repos[f"kernels/{name}"][branch])
+
+
+def test_cold_get_asks_for_what_it_needs(hub, cache):
+    there = ok(khub(hub, cache, "get", "org/good@v1")).strip()
+    asked = hub.paths()
+    wanted = {p for p in hub.repos["kernels/org/good"]["v1"] if p.startswith(BUILD)}
+    assert len(asked) <= len(wanted) + 3
+    fetched = [p.split("/", 6)[-1] for p in asked if "/resolve/" in p]
+    assert set(fetched) == wanted and len(fetched) == len(wanted)
+    assert fetched[0] == f"{BUILD}/metadata.json"
+    order = [next(i for i, p in enumerate(asked) if what in p) for what in ("metadata.json", "organizations", ".so")]
+    assert order == sorted(order), asked
+    assert pathlib.Path(there) == snapshot(cache, hub) / BUILD
+    assert (snapshot(cache, hub).parents[1] / "refs" / "v1").read_text() == snapshot(cache, hub).name
+
+
+def test_warm_gets(hub, cache):
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    hub.paths()
+    commit = snapshot(cache, hub).name
+    ok(khub(hub, cache, "get", f"org/good@{commit}"))
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    ok(khub(hub, cache, "functions", "org/good@1"))
+    assert hub.paths() == []
+    ok(khub(hub, cache, "get", "org/good@v1", env={"KHUB_REFRESH_SECONDS": "0"}))
+    assert hub.paths() == ["GET /api/kernels/org/good/refs"]
+    ok(khub(hub, cache, "get", "org/good@v1", "--refresh"))
+    assert len(hub.paths()) == 1
+
+
+def test_a_clock_a_year_off_is_no_freshness(hub, cache):
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    ref = snapshot(cache, hub).parents[1] / "refs" / "v1"
+    os.utime(ref, (time.time() + 365 * 86400,) * 2)
+    hub.paths()
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    assert len(hub.paths()) == 1
+
+
+def test_a_version_that_moves(hub, cache):
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    old = snapshot(cache, hub)
+    hub.repos["kernels/org/good"]["v1"] = {**fake(), "README.md": b"second"}
+    assert ok(khub(hub, cache, "get", "org/good@v1", "--refresh")).strip() == str(snapshot(cache, hub) / BUILD)
+    assert old.is_dir() and old != snapshot(cache, hub)
+    assert ok(khub(None, cache, "get", f"org/good@{old.name}", "--offline")).strip() == str(old / BUILD)
+
+
+def test_offline_and_unreachable(hub, cache):
+    run = khub(hub, cache, "get", "org/good@v1", "--offline")
+    assert run.returncode == 5 and "khub download org/good@v1" in run.stderr
+    assert hub.paths() == [] and not cache.exists()
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    hub.paths()
+    run = khub(hub, cache, "get", "org/good@v1", env={"HF_HUB_OFFLINE": "1", "KHUB_REFRESH_SECONDS": "0"})
+    assert run.returncode == 0 and run.stderr == "" and hub.paths() == []
+    start = time.monotonic()
+    run = khub(None, cache, "get", "org/good@v1", "--refresh")  # nothing listens there
+    assert run.returncode == 0 and "can't be reached" in run.stderr
+    assert time.monotonic() - start < 10  # one short attempt, not six
+    hub.down = True
+    assert khub(hub, cache, "get", "org/good@v1", "--refresh").returncode == 0
+    assert len(hub.paths()) == 1
+
+
+def test_no_version_lists_them(hub, cache):
+    hub.repos["kernels/org/good"]["v3"] = fake()
+    run = khub(hub, cache, "get", "org/good")
+    assert run.returncode == 2 and "1, 3" in run.stderr and "org/good@v1" in run.stderr
+    run = khub(hub, cache, "get", "org/good@v2")
+    assert run.returncode == 1 and "no version 2" in run.stderr and "1, 3" in run.stderr
+    run = khub(hub, cache, "get", "org/good@v1")
+    assert run.returncode == 0 and "there is version 3" in run.stderr
+    run = khub(hub, cache, "get", "org/nothing@v1")
+    assert run.returncode == 1 and "org/nothing" in run.stderr
+
+
+@pytest.mark.parametrize("trusted", [False, None])
+def test_publishers(hub, cache, trusted):
+    if trusted is None:
+        del hub.trusted["org"]  # a person, not an organization
+    else:
+        hub.trusted["org"] = trusted
+    run = khub(hub, cache, "get", "org/good@v1")
+    assert run.returncode == 4 and "--trust org/good" in run.stderr
+    assert not [p for p in hub.paths() if p.endswith(".so")]
+    assert not list(cache.rglob("*.so"))
+    assert khub(hub, cache, "download", "org/good@v1", "--all").returncode == 4
+    assert khub(hub, cache, "get", "org/good@v1", "--trust", "other").returncode == 4
+    ok(khub(hub, cache, "get", "org/good@v1", "--trust", "x", "--trust", "org"))
+    ok(khub(hub, cache, "get", "org/good@v1", "--trust=org/good"))
+    assert khub(hub, cache, "get", "org/good@v1").returncode == 4  # that it is there doesn't make it trusted
+    run = khub(hub, cache, "info", "org/good@v1")
+    assert run.returncode == 0 and "doesn't call org a trusted publisher" in run.stdout
+
+
+def test_the_publishers_answer_is_remembered(hub, cache):
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    hub.trusted["org"] = False
+    hub.paths()
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    assert hub.paths() == []
+    record = snapshot(cache, hub).parents[1] / "publisher.json"
+    assert json.loads(record.read_text())["trusted"] is True
+    record.unlink()
+    run = khub(hub, cache, "get", "org/good@v1", "--offline")
+    assert run.returncode == 0 and "taken from the cache as it is" in run.stderr
+
+
+def test_a_publisher_that_couldnt_be_asked(hub, cache):
+    ok(khub(hub, cache, "get", "org/good@v1", "--trust", "org"))
+    run = khub(None, cache, "get", "org/good@v1")
+    assert run.returncode == 4 and "couldn't be found out" in run.stderr
+
+
+def test_renamed(hub, cache):
+    hub.repos["kernels/new/good"] = hub.repos.pop("kernels/org/good")
+    hub.moved["kernels/org/good"] = "new/good"
+    hub.trusted = {"org": True, "new": False}
+    run = khub(hub, cache, "get", "org/good@v1")
+    assert run.returncode == 4 and "new" in run.stderr  # the new owner is judged
+    hub.trusted["new"] = True
+    run = khub(hub, cache, "get", "org/good@v1", "--refresh")
+    assert run.returncode == 0 and "is called new/good now" in run.stderr
+    ok(khub(None, cache, "get", "org/good@v1", "--offline"))
+
+
+def test_redirects_keep_the_version(hub, cache):
+    status = b'kind = "redirect"\ndestination = "new/good"\nrevision = "main"\n'
+    hub.repos["kernels/new/good"] = {"main": {"README.md": b""}, "v2": fake()}
+    hub.repos["kernels/org/good"]["v2"] = {"kernel-status.toml": status}
+    hub.trusted = {"org": True, "new": False}
+    run = khub(hub, cache, "get", "org/good@v2")
+    assert run.returncode == 4 and "new" in run.stderr
+    hub.trusted = {"org": False, "new": True}
+    run = khub(hub, cache, "get", "org/good@v2")
+    assert run.returncode == 0 and "redirects to new/good@v2" in run.stderr
+    assert str(snapshot(cache, hub, "new/good", "v2") / BUILD) == run.stdout.strip()
+    ok(khub(None, cache, "get", "org/good@v2", "--offline"))
+    hub.repos["kernels/new/good"]["v2"] = {"kernel-status.toml": status.replace(b"new/", b"org/")}
+    run = khub(hub, cache, "get", "org/good@v2", "--refresh")
+    assert run.returncode == 1 and "a circle?" in run.stderr
+
+
+def with_needs(name, needs):
+    """The fake kernel, which says that it needs others."""
+    files = fake()
+    metadata = json.loads(files[f"{BUILD}/metadata.json"])
+    metadata["kernel-depends"] = [{"repo-id": n, "version": 1} for n in needs]
+    files[f"{BUILD}/metadata.json"] = json.dumps(metadata).encode()
+    files["README.md"] = name.encode()
+    return files
+
+
+def test_needs_are_a_tree(hub, cache):
+    hub.repos["kernels/org/a"] = {"v1": with_needs("a", ["org/b", "org/c"])}
+    hub.repos["kernels/org/b"] = {"v1": with_needs("b", ["org/c"])}
+    hub.repos["kernels/org/c"] = {"v1": fake()}
+    ok(khub(hub, cache, "download", "org/a@v1"))
+    for name in "abc":
+        assert (snapshot(cache, hub, f"org/{name}") / BUILD).is_dir()
+    ok(khub(None, cache, "get", "org/a@v1", "--offline"))
+    hub.repos["kernels/org/c"]["v1"] = with_needs("c", ["org/a"])
+    run = khub(hub, cache, "get", "org/a@v1", "--refresh")
+    assert run.returncode == 1
+    assert "org/a@v1 needs org/b@v1 needs org/c@v1 needs org/a@v1" in run.stderr
+    del hub.repos["kernels/org/c"]
+    run = khub(hub, cache, "get", "org/a@v1", "--refresh")
+    assert run.returncode == 1 and "org/c" in run.stderr and "needed by org/b@v1" in run.stderr
+
+
+def test_locks(hub, cache, tmp_path):
+    lock = tmp_path / "kernels.lock"
+    first = hub.commit(hub.repos["kernels/org/good"]["v1"])
+    lock.write_text(json.dumps([{"dependency": {"repo-id": "org/good", "version": 1}, "lock": {"commit": first}}]))
+    hub.repos["kernels/org/good"]["old"] = hub.repos["kernels/org/good"]["v1"]  # the commit is still there
+    hub.repos["kernels/org/good"]["v1"] = {**fake(), "README.md": b"later"}
+    run = khub(hub, cache, "download", "--lock", lock)
+    assert ok(run).strip().endswith(f"snapshots/{first}/{BUILD}")
+    hub.paths()
+    assert first in ok(khub(hub, cache, "get", "org/good@v1", "--lock", lock))
+    assert hub.paths() == []
+    run = khub(hub, cache, "get", "org/other@v1", "--lock", lock)
+    assert run.returncode == 1 and "isn't in the lock" in run.stderr and str(lock) in run.stderr
+    ok(khub(hub, cache, "download", "--lock", lock, "--all"))
+    assert (cache / "kernels--org--good" / "snapshots" / first / "build" / "tvm-ffi01-cu128-aarch64-linux").is_dir()
+
+
+def test_downloads(hub, cache, tmp_path):
+    ok(khub(hub, cache, "download", "org/good@v1", "--include", "build/*/metadata.json"))
+    got = sorted(p.name for p in snapshot(cache, hub).rglob("*") if p.is_file())
+    assert got == ["metadata.json", "metadata.json"]
+    run = khub(hub, cache, "download", "org/good@v1", "--include", "nothing*")
+    assert run.returncode == 1 and "matches the pattern" in run.stderr
+    machine = tmp_path / "machine.json"
+    machine.write_text('{"os":"linux","arch":"aarch64","backend":"cu128","tvm_ffi":"0.1"}')
+    run = khub(hub, cache, "download", "org/good@v1", "--platform", machine)
+    assert ok(run).strip().endswith("build/tvm-ffi01-cu128-aarch64-linux")
+    assert not (snapshot(cache, hub) / BUILD / "__init__.py").exists()
+
+
+def test_versions(hub, cache):
+    hub.repos["kernels/org/good"].update({"v0": fake(), "v12": fake(), "v2": fake(), "vx": fake()})
+    ok(khub(hub, cache, "get", "org/good@v2"))
+    answer = json.loads(ok(khub(hub, cache, "versions", "org/good", "--json")))
+    assert [v["version"] for v in answer["versions"]] == [0, 1, 2, 12]
+    assert not answer["offline"]
+    answer = json.loads(ok(khub(None, cache, "versions", "org/good", "--json", "--offline")))
+    assert answer["offline"] and [(v["version"], v["cached"]) for v in answer["versions"]] == [(2, True)]
+
+
+def test_variants_of_the_hub(hub, cache):
+    answer = json.loads(ok(khub(hub, cache, "variants", "org/good@v1", "--json")))
+    assert answer["chosen"] == VARIANT
+    assert [v["decision"] for v in answer["variants"]] == ["accepted", "rejected"]
+    assert not [p for p in hub.paths() if "/resolve/" in p]  # names decide; nothing is fetched for a remark
+
+
+def test_local_kernels_stand_first(hub, cache):
+    here = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "fake", "repos", "good")
+    run = khub(hub, cache, "get", "org/good@v1", env={"LOCAL_KERNELS": f"org/good={here}"})
+    assert ok(run).strip().startswith(str(here)) and hub.paths() == []
+
+
+PEER = """
+import os, sys
+os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+from huggingface_hub import snapshot_download
+print(snapshot_download("org/good", repo_type="kernel", revision=sys.argv[1], allow_patterns="build/*"))
+"""
+
+
+def peer(hub, cache, revision, **env):
+    return subprocess.run([sys.executable, "-c", PEER, revision], capture_output=True, text=True, timeout=60,
+                          env={"PATH": os.environ["PATH"], "HOME": str(cache), "HF_HUB_CACHE": str(cache),
+                               "HF_ENDPOINT": hub.endpoint, **env})
+
+
+def test_what_the_peer_fetched_works_offline_by_version(hub, cache):
+    commit = hub.commit(hub.repos["kernels/org/good"]["v1"])
+    ok(peer(hub, cache, commit))  # by commit, as the kernels package does: no refs/v1
+    hub.paths()
+    run = khub(hub, cache, "get", "org/good@v1", "--offline")
+    assert commit in ok(run) and "newest snapshot of version 1" in run.stderr
+    run = khub(hub, cache, "get", "org/good@v2", "--offline")
+    assert run.returncode == 5 and commit in run.stderr  # doesn't guess; says what there is
+    assert hub.paths() == []
+
+
+def test_what_khub_fetched_works_for_the_peer_offline(hub, cache):
+    ok(khub(hub, cache, "download", "org/good@v1", "--all"))
+    hub.paths()
+    there = ok(peer(hub, cache, "v1", HF_HUB_OFFLINE="1")).strip()
+    assert pathlib.Path(there) == snapshot(cache, hub)
+    assert hub.paths() == []
+
+
+def test_a_cache_of_the_retired_type(hub, cache):
+    ok(khub(hub, cache, "download", "org/good@v1", "--all"))
+    (cache / "kernels--org--good").rename(cache / "models--org--good")
+    run = khub(None, cache, "get", "org/good@v1", "--offline")
+    assert run.returncode == 0 and "retired type" in run.stderr
+
+
+def test_many_at_once_fetch_each_blob_once(hub, cache):
+    command = [os.path.join(os.environ["KHUB_STAGE"], "bin", "khub"), "get", "org/good@v1"]
+    env = {**os.environ, "HOME": str(cache), "HF_HUB_CACHE": str(cache), "HF_ENDPOINT": hub.endpoint}
+    runs = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(32)]
+    ends = [(run.wait(120), run.stderr.read()) for run in runs]
+    for run in runs:
+        run.stdout.close()
+        run.stderr.close()
+    assert [status for status, _ in ends] == [0] * 32, ends
+    fetched = [p for p in hub.paths() if "/resolve/" in p]
+    assert max(fetched.count(p) for p in fetched) <= 2
