@@ -5,11 +5,10 @@
 #include <signal.h>
 
 static volatile sig_atomic_t interrupted;
-static struct sigaction before;
 
 static void interrupt(int number)
 {
-    (void)number;
+    signal(number, SIG_DFL);
     interrupted = 1;
 }
 
@@ -29,19 +28,17 @@ void cli_hub_init(cli_hub *hub)
 /* A second Ctrl-C ends at once. */
 void cli_hub_begin(cli_hub *hub)
 {
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     hub->options.trust = hub->trust.items;
     hub->options.progress = on_progress;
-    sigaction(SIGINT, &action, &before);
+    signal(SIGINT, interrupt);
 }
 
 void cli_hub_end(void)
 {
     cli_progress_clear();
-    sigaction(SIGINT, &before, NULL);
+    signal(SIGINT, SIG_DFL);
     if (!interrupted) return;
     fputs("khub: stopped; what was fetched so far is kept\n", stderr);
-    signal(SIGINT, SIG_DFL);
     raise(SIGINT);
 }
 

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { WIDTH = 24, FIRST_MS = 250, EVERY_MS = 100 };
 
@@ -13,7 +12,7 @@ static int is_drawn;
 static int64_t now_ms(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    timespec_get(&t, TIME_UTC);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
@@ -22,7 +21,7 @@ static int is_wanted(void)
     static int wanted = -1;
     const char *off = getenv("HF_HUB_DISABLE_PROGRESS_BARS");
     if (wanted < 0)
-        wanted = isatty(STDERR_FILENO) && !cli_quiet() && !(off && strchr("1yYtToO", off[0]) && off[0]);
+        wanted = cli_is_terminal(stderr) && !cli_quiet() && !(off && strchr("1yYtToO", off[0]) && off[0]);
     return wanted;
 }
 
