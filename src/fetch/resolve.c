@@ -172,7 +172,7 @@ int khub__resolve(khub__resolved *out, const khub__store *store, const khub__wan
     memset(out, 0, sizeof(*out));
     out->repo = wanted->repo;
     if (wanted->is_commit) {
-        snprintf(out->commit, sizeof(out->commit), "%s", wanted->revision);
+        memcpy(out->commit, wanted->revision, strnlen(wanted->revision, KHUB__COMMIT_MAX));
         return KHUB_OK;
     }
     if (khub__client_offline(client)) return remember(out, store, wanted, err);
