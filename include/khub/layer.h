@@ -85,7 +85,7 @@ typedef struct khub_slot_report {
  * (may be NULL), never an error, unless `require`. USE_HUB_KERNELS=0|OFF|NO and DISABLE_KERNEL_MAPPING=1
  * leave every slot standard. Not while calls are running.
  * With `require`, each kernel that the mapping names must serve all slots of its layer, and, unless it is
- * the built-in mapping, there must be one.
+ * the built-in mapping, there must be such a slot.
  * KHUB_E_FORMAT, KHUB_E_NOTFOUND, KHUB_E_IO (the mapping), KHUB_E_NOBUILD (require), KHUB_E_NOMEM. */
 KHUB_API int khub_kernelize(khub_layers *layers, const khub_kernelize_options *options, khub_report **report,
                             khub_error *err);

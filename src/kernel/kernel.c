@@ -76,6 +76,12 @@ int khub_kernel_function(khub_function *out, const khub_kernel *kernel, const ch
 {
     *out = (khub_function){0};
     const khub__library_function *function = khub__library_find(kernel->library, name);
+    if (!kernel->library->function_count)
+        return khub__fail(
+            err, KHUB_E_NOTFOUND,
+            "%s: has no function \"%s\", nor any other: the library exports none, as __tvm_ffi_NAME "
+            "(docs/writing.md; %s)",
+            kernel->name, name, kernel->library->path);
     if (!function) return fail_absent(err, kernel, "function", name, function_at);
     out->call = function->call;
     return KHUB_OK;

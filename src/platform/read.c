@@ -183,11 +183,14 @@ static int read_accelerator(reader *r, void *to, const json_t *object)
 /* Another name isn't wrong, but no build has it, which may not be what the writer meant. */
 static void warn_unusual(const reader *r, const char *key, const char *value, const char *const *usual)
 {
-    for (size_t i = 0; value && usual[i]; i++)
+    char names[64] = "";
+    for (size_t i = 0; value && usual[i]; i++) {
         if (!strcmp(value, usual[i])) return;
+        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "", usual[i]);
+    }
     if (value)
         khub__log(KHUB_LOG_WARNING, "platform", r->source.file,
-                  "\"%s\" is \"%s\": no build is named after it", key, value);
+                  "\"%s\" is \"%s\": no build is named after it, but after %s", key, value, names);
 }
 
 static int read_system(reader *r, const json_t *root)
