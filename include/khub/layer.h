@@ -48,7 +48,7 @@ KHUB_API size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axe
 
 /* Says along which axes calls of the function given to khub_layers_add may be cut, as a kernel's layers.json
  * does; nothing, until this is called. Copies `axes` but not their names; `min_ndim` is filled in.
- * KHUB_E_INVAL: more than 4 axes, or a part that the layer can't have. */
+ * KHUB_E_INVAL: more than 4 axes, or a part that the layer can't have. KHUB_E_NOMEM. */
 KHUB_API int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, khub_error *err);
 
 /* A slot's prepared arguments replace the bound ones in `args` (n values, layer order), in place: for a pool

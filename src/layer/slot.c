@@ -15,7 +15,7 @@ void khub__filling_free(khub__filling *filling)
 {
     if (!filling) return;
     khub_array_free(&filling->prepared);
-    khub__free(filling->kernel);
+    khub__free(filling->axes);
     khub__free(filling);
 }
 
@@ -23,6 +23,7 @@ static void slot_free(khub_slot *slot)
 {
     if (!slot) return;
     khub__filling_free(slot->kernel);
+    khub__free(slot->standard.axes);
     khub__free(slot->path);
     khub__free(slot);
 }
@@ -165,10 +166,14 @@ int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, k
         int rc = check_axis(slot, &axes[i], err);
         if (rc != KHUB_OK) return rc;
     }
+    khub_slot_axis *own = khub__malloc(count * sizeof(*own));
+    if (!own) return khub__fail_memory(err, "slicing a slot");
     for (size_t i = 0; i < count; i++) {
-        slot->standard.axes[i] = axes[i];
-        khub__axis_complete(&slot->standard.axes[i], slot->layer);
+        own[i] = axes[i];
+        khub__axis_complete(&own[i], slot->layer);
     }
+    khub__free(slot->standard.axes);
+    slot->standard.axes = own;
     slot->standard.axis_count = count;
     return KHUB_OK;
 }
