@@ -117,7 +117,8 @@ static int get(khub_kernel *kernel, const char *name, const khub_get_options *op
 
 int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err)
 {
-    if (!out) return khub__fail(err, KHUB_E_INVAL, "khub_get: out is NULL");
+    int missing = khub__given("khub_get", out != NULL, err);
+    if (missing != KHUB_OK) return missing;
     *out = NULL;
     if (!name || !*name) return khub__fail(err, KHUB_E_INVAL, "khub_get: no name is given");
     khub_get_options ours;

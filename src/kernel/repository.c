@@ -159,7 +159,9 @@ int khub__repository_choose(khub_choice **out, const khub__repository *repositor
 
 int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform, khub_error *err)
 {
-    *out = NULL;
+    int missing = khub__given("khub_choose_in", out && name, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     char *path;
     khub__repository repository = {0};
     int rc = khub__repository_find(&path, name, err);

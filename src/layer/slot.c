@@ -7,6 +7,8 @@ enum { MAX_SLOTS = 1 << 20 };
 
 int khub_layers_new(khub_layers **out, khub_error *err)
 {
+    int missing = khub__given("khub_layers_new", out != NULL, err);
+    if (missing != KHUB_OK) return missing;
     *out = khub__calloc(1, sizeof(**out));
     return *out ? KHUB_OK : khub__fail_memory(err, "making the layers of a model");
 }
@@ -53,7 +55,8 @@ int khub_layers_add(khub_layers *layers, const char *path, const char *layer, kh
                     khub_dtype dtype, khub_slot **slot, khub_error *err)
 {
     if (slot) *slot = NULL;
-    int rc = check_new(layers, path, layer, err);
+    int rc = khub__given("khub_layers_add", layers && path && layer, err);
+    if (rc == KHUB_OK) rc = check_new(layers, path, layer, err);
     if (rc != KHUB_OK) return rc;
     khub_slot *added = khub__calloc(1, sizeof(*added));
     if (!added || !(added->path = khub__strdup(path)) ||
@@ -76,6 +79,8 @@ int khub_layers_add(khub_layers *layers, const char *path, const char *layer, kh
 
 int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, khub_error *err)
 {
+    int missing = khub__given("khub_slot_bind", slot && arg, err);
+    if (missing != KHUB_OK) return missing;
     int32_t at = khub__layer_position(slot->layer, arg);
     if (at < 0)
         return khub__fail(err, KHUB_E_INVAL, "%s: the layer %s has no argument \"%s\"", slot->path,

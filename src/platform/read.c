@@ -328,7 +328,9 @@ int khub_platform_parse(khub_platform **out, const char *json, size_t length, co
                         khub_error *err)
 {
     json_t *root;
-    *out = NULL;
+    int missing = khub__given("khub_platform_parse", out && json, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     if (!name) name = "platform";
     if (length > MAX_FILE_BYTES)
         return khub__fail(err, KHUB_E_FORMAT, "%s: is %zu bytes long, at most %d are read", name, length,
@@ -340,7 +342,9 @@ int khub_platform_parse(khub_platform **out, const char *json, size_t length, co
 int khub_platform_read(khub_platform **out, const char *path, khub_error *err)
 {
     json_t *root;
-    *out = NULL;
+    int missing = khub__given("khub_platform_read", out && path, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     int rc = khub__json_read(&root, path, MAX_FILE_BYTES, err);
     return rc == KHUB_OK ? from_json(out, root, path, err) : rc;
 }
