@@ -134,6 +134,13 @@ static inline int khub_function_call(const khub_function *f, const khub_value *a
     return khub__function_settle(rc, out, result != NULL, err);
 }
 
+/* As khub_function_call, with `stream` (a cudaStream_t, a hipStream_t, …) as the device's stream while f
+ * runs: what tvm-ffi's kernels ask for with TVMFFIEnvGetStream. Of this thread only; the one before is back
+ * when this returns, whether f failed or not. KHUB_E_UNSUPPORTED, f not called: no kernel was loaded in this
+ * process, or its libtvm_ffi knows no streams. */
+KHUB_API int khub_function_call_on(const khub_function *f, khub_device device, void *stream,
+                                   const khub_value *args, int32_t n, khub_value *result, khub_error *err);
+
 #ifdef __cplusplus
 }
 /* khub_call(&f, &err, khub_arg_tensor(&y), khub_arg_float(2.0)): no result wanted. */

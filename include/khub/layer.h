@@ -48,7 +48,7 @@ KHUB_API size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axe
 
 /* Says along which axes calls of the function given to khub_layers_add may be cut, as a kernel's layers.json
  * does; nothing, until this is called. Copies `axes` but not their names; `min_ndim` is filled in.
- * KHUB_E_INVAL: more than 4 axes, or a part that the layer can't have. */
+ * KHUB_E_INVAL: more than 4 axes, or a part that the layer can't have. KHUB_E_NOMEM. */
 KHUB_API int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, khub_error *err);
 
 /* A slot's prepared arguments replace the bound ones in `args` (n values, layer order), in place: for a pool
@@ -85,7 +85,7 @@ typedef struct khub_slot_report {
  * (may be NULL), never an error, unless `require`. USE_HUB_KERNELS=0|OFF|NO and DISABLE_KERNEL_MAPPING=1
  * leave every slot standard. Not while calls are running.
  * With `require`, each kernel that the mapping names must serve all slots of its layer, and, unless it is
- * the built-in mapping, there must be one.
+ * the built-in mapping, there must be such a slot.
  * KHUB_E_FORMAT, KHUB_E_NOTFOUND, KHUB_E_IO (the mapping), KHUB_E_NOBUILD (require), KHUB_E_NOMEM. */
 KHUB_API int khub_kernelize(khub_layers *layers, const khub_kernelize_options *options, khub_report **report,
                             khub_error *err);

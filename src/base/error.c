@@ -60,3 +60,9 @@ int khub__fail_errno(khub_error *err, const char *path, const char *what)
                                                           : KHUB_E_IO;
     return khub__fail(err, code, "%s: can't %s: %s", path, what, strerror(e));
 }
+
+int khub__given(const char *function, int all, khub_error *err)
+{
+    return all ? KHUB_OK
+               : khub__fail(err, KHUB_E_INVAL, "%s: an argument that must be given is NULL", function);
+}

@@ -13,6 +13,9 @@ int khub__fail_memory(khub_error *err, const char *what);
 /* KHUB_E_NOTFOUND, KHUB_E_NOSPACE or KHUB_E_IO by errno: "PATH: can't WHAT: words of the system". */
 int khub__fail_errno(khub_error *err, const char *path, const char *what);
 
+/* KHUB_E_INVAL unless `all` holds: which pointers a public function can't do without. */
+int khub__given(const char *function, int all, khub_error *err);
+
 #ifdef __clang_analyzer__ /* it reads one source at a time, and must know that these never return KHUB_OK */
 #define khub__fail(err, code, ...)        ((khub__fail)(err, code, __VA_ARGS__), (code))
 #define khub__fail_memory(err, what)      ((khub__fail_memory)(err, what), KHUB_E_NOMEM)

@@ -21,7 +21,7 @@ static const char help[] =
     "layers they fit;\n"
     "                     without it the standard functions serve. Paths in FILE start from its folder\n"
     "  --no-kernels       the standard functions serve: the default, said aloud\n"
-    "  --require          with --kernels: that a kernel which is named doesn't serve is an error\n"
+    "  --require          with --kernels: an error when a kernel that is named can't serve its layer\n"
     "  --report           which kernel serves each slot, or why the standard function stayed: a table, on "
     "stderr, or on\n"
     "                     stdout when no embeddings go there (-o, or no text at all)\n"

@@ -49,6 +49,18 @@ static int unknown(const char *word)
     return EXIT_USAGE;
 }
 
+/* Of the command `name`; of khub itself when it is NULL, or an option. */
+static int print_help(const char *name)
+{
+    const cli_command *command = name ? find(name) : NULL;
+    if (name && !command && name[0] != '-') return unknown(name);
+    if (command)
+        fputs(command->help, stdout);
+    else
+        print_commands(stdout);
+    return EXIT_DONE;
+}
+
 /* argv[0] is the command. */
 static int run_command(int argc, char **argv)
 {
@@ -70,10 +82,7 @@ static int run(int argc, char **argv)
         print_commands(stderr);
         return EXIT_USAGE;
     }
-    if (is_help(argv[at])) {
-        print_commands(stdout);
-        return EXIT_DONE;
-    }
+    if (is_help(argv[at])) return print_help(argv[at + 1]);
     if (!strcmp(argv[at], "--version")) {
         printf("khub %s\n", khub_version());
         return EXIT_DONE;

@@ -78,7 +78,8 @@ static int download(khub_snapshot *out, khub__session *session, const khub__want
 int khub_download(khub_snapshot **out, const char *name, const khub_download_options *options,
                   khub_error *err)
 {
-    if (!out) return khub__fail(err, KHUB_E_INVAL, "khub_download: out is NULL");
+    int missing = khub__given("khub_download", out != NULL, err);
+    if (missing != KHUB_OK) return missing;
     *out = NULL;
     if (!name || !*name) return khub__fail(err, KHUB_E_INVAL, "khub_download: no name is given");
     khub_download_options ours;

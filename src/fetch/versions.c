@@ -104,7 +104,8 @@ static int list(khub_versions *versions, khub__session *session, const khub__rep
 int khub_versions_list(khub_versions **out, const char *name, const khub_hub_options *options,
                        khub_error *err)
 {
-    if (!out) return khub__fail(err, KHUB_E_INVAL, "khub_versions_list: out is NULL");
+    int missing = khub__given("khub_versions_list", out != NULL, err);
+    if (missing != KHUB_OK) return missing;
     *out = NULL;
     if (!name || !*name) return khub__fail(err, KHUB_E_INVAL, "khub_versions_list: no name is given");
     khub__wanted wanted;

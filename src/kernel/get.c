@@ -236,7 +236,8 @@ static int begin(khub_kernel **out, khub_get_options *ours, const char *function
 
 int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err)
 {
-    if (!out) return khub__fail(err, KHUB_E_INVAL, "khub_get: out is NULL");
+    int missing = khub__given("khub_get", out != NULL, err);
+    if (missing != KHUB_OK) return missing;
     khub_get_options ours;
     int rc = begin(out, &ours, "khub_get", name, options, err);
     if (rc == KHUB_OK) rc = get(*out, &ours, err);

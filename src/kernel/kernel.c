@@ -85,8 +85,16 @@ static const char *function_at(const khub_kernel *kernel, size_t i)
 
 int khub_kernel_function(khub_function *out, const khub_kernel *kernel, const char *name, khub_error *err)
 {
-    *out = (khub_function){0};
+    int missing = khub__given("khub_kernel_function", out && kernel && name, err);
+    if (out) *out = (khub_function){0};
+    if (missing != KHUB_OK) return missing;
     const khub__library_function *function = khub__library_find(kernel->library, name);
+    if (!kernel->library->function_count)
+        return khub__fail(
+            err, KHUB_E_NOTFOUND,
+            "%s: has no function \"%s\", nor any other: the library exports none, as __tvm_ffi_NAME "
+            "(docs/writing.md; %s)",
+            kernel->name, name, kernel->library->path);
     if (!function) return fail_absent(err, kernel, "function", name, function_at);
     out->call = function->call;
     return KHUB_OK;
@@ -160,7 +168,9 @@ static const char *layer_at(const khub_kernel *kernel, size_t i)
 
 int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const char *layer, khub_error *err)
 {
-    *out = NULL;
+    int missing = khub__given("khub_kernel_layer", out && kernel && layer, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     int rc = kernel->layers_read ? KHUB_OK : read_layers(kernel, err);
     if (rc != KHUB_OK) return rc;
     *out = khub__layers_find(&kernel->layers, layer);

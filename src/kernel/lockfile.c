@@ -104,7 +104,8 @@ const char *khub__lockfile_find(const khub__lockfile *lock, const khub__wanted *
 
 int khub_lock_read(khub_locked_kernel **out, size_t *count, const char *path, khub_error *err)
 {
-    if (!out || !count || !path) return khub__fail(err, KHUB_E_INVAL, "khub_lock_read: an argument is NULL");
+    int missing = khub__given("khub_lock_read", out && count && path, err);
+    if (missing != KHUB_OK) return missing;
     khub__lockfile lock;
     *out = NULL;
     *count = 0;

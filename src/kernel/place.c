@@ -66,11 +66,9 @@ void khub__place_close(khub__place *place)
 int khub_choose_in(khub_choice **out, const char *name, const khub_platform *platform,
                    const khub_hub_options *hub, khub_error *err)
 {
-    if (!out) return khub__fail(err, KHUB_E_INVAL, "khub_choose_in: out is NULL");
-    *out = NULL;
-    if (!name || !*name || !platform)
-        return khub__fail(err, KHUB_E_INVAL, "khub_choose_in: no %s is given",
-                          platform ? "name" : "platform");
+    int missing = khub__given("khub_choose_in", out && name && platform, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     khub__way way;
     khub__place place = {0};
     int rc = khub__way_open(&way, hub, NULL, err);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "kernel/local_kernels.h"
 #include "kernel/metadata.h"
 #include "variant/archs.h"
@@ -19,15 +20,33 @@ static int is_plain(const char *name)
     return n > 0 && n <= 200 && !name[n] && name[0] != '.';
 }
 
+static int fail_no_built_in(const char *name, const char *kernels, khub_error *err)
+{
+    khub__text list = {0};
+    char **names = NULL;
+    size_t count = 0;
+    int rc = khub__dir_list_dirs(&names, &count, kernels, NULL);
+    for (size_t i = 0; i < count; i++)
+        khub__text_addf(&list, "%s khub/%s", i ? "," : "", names[i]);
+    if (rc == KHUB_E_NOMEM || list.failed)
+        rc = khub__fail_memory(err, "looking for a built-in kernel");
+    else
+        rc = khub__fail(err, KHUB_E_NOTFOUND, "khub/%s: there is no such built-in kernel in %s; there are:%s",
+                        name, kernels, list.data ? list.data : " none");
+    khub__text_free(&list);
+    khub__free(names);
+    return rc;
+}
+
+/* `name` without its "khub/". */
 static int find_built_in(char **path, const char *name, khub_error *err)
 {
     const char *prefix = khub__install_prefix();
-    char *kernels = prefix ? khub__path_join(prefix, "share/khub/kernels") : NULL;
+    char *kernels = prefix ? khub__path_join(prefix, "share/khub/kernels/khub") : NULL;
     *path = kernels ? khub__path_join(kernels, name) : NULL;
     int rc = *path ? KHUB_OK : khub__fail_memory(err, "looking for a built-in kernel");
     if (*path && khub__file_kind(*path) != KHUB__FILE_DIRECTORY) {
-        rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no such built-in kernel (looked in %s)", name,
-                        kernels);
+        rc = fail_no_built_in(name, kernels, err);
         khub__free(*path);
         *path = NULL;
     }
@@ -43,8 +62,12 @@ int khub__repository_find(char **path, const char *name, khub_error *err)
         *path = khub__strdup(name);
         return *path ? KHUB_OK : khub__fail_memory(err, "opening a kernel repository");
     }
-    if (!strncmp(name, "khub/", 5) && is_plain(name + 5)) return find_built_in(path, name, err);
-    const char *slash = strchr(name, '/');
+    if (!strncmp(name, "khub/", 5) && is_plain(name + 5)) return find_built_in(path, name + 5, err);
+    const char *slash = strchr(name, '/'), *colon = strchr(name, ':');
+    if (colon)
+        return khub__fail(err, KHUB_E_INVAL,
+                          "%s: no function or layer is wanted here; the repository alone: %.*s", name,
+                          (int)(colon - name), name);
     if (khub__file_kind(name) == KHUB__FILE_DIRECTORY)
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: is a directory; a path starts with \"/\", \"./\" or \"../\": ./%s", name,

@@ -69,7 +69,11 @@ static int fit_args(khub__filling *filling, const khub_slot *slot, const khub_la
 static int fit_axes(khub__filling *filling, const khub_slot *slot, const khub_layer_spec *spec,
                     const char *name, khub_error *err)
 {
-    for (size_t i = 0; i < spec->slice_count && i < KHUB__MAX_AXES; i++) {
+    size_t count = spec->slice_count < KHUB__MAX_AXES ? spec->slice_count : KHUB__MAX_AXES;
+    if (!count) return KHUB_OK;
+    filling->axes = khub__calloc(count, sizeof(*filling->axes));
+    if (!filling->axes) return khub__fail_memory(err, "filling a slot");
+    for (size_t i = 0; i < count; i++) {
         const khub_slice_axis *given = &spec->slices[i];
         khub_slot_axis *axis = &filling->axes[filling->axis_count];
         if (given->part_count > sizeof(axis->part) / sizeof(*axis->part))
@@ -119,10 +123,8 @@ int khub__fit(khub__filling **out, const khub_slot *slot, const khub_layer_spec 
 {
     *out = NULL;
     khub__filling *filling = khub__calloc(1, sizeof(*filling));
-    if (!filling || !(filling->kernel = khub__strdup(name))) {
-        khub__filling_free(filling);
-        return khub__fail_memory(err, "filling a slot");
-    }
+    if (!filling) return khub__fail_memory(err, "filling a slot");
+    filling->kernel = name;
     int rc = check_dtype(slot, spec, name, err);
     if (rc == KHUB_OK) rc = fit_args(filling, slot, spec, name, err);
     if (rc == KHUB_OK) rc = fit_axes(filling, slot, spec, name, err);

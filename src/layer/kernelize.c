@@ -218,7 +218,8 @@ int khub_kernelize(khub_layers *layers, const khub_kernelize_options *given, khu
     khub_kernelize_options options;
     khub__sources *sources;
     if (report) *report = NULL;
-    int rc = khub__options(&options, sizeof(options), given, "khub_kernelize_options", err);
+    int rc = khub__given("khub_kernelize", layers != NULL, err);
+    if (rc == KHUB_OK) rc = khub__options(&options, sizeof(options), given, "khub_kernelize_options", err);
     if (rc != KHUB_OK) return rc;
     rc = khub__sources_new(&sources, &options, err);
     if (rc != KHUB_OK) return rc;

@@ -23,29 +23,28 @@ khub_report *khub__report_new(size_t count)
 
 int khub__report_add(khub_report *report, const khub_slot_report *line, khub_error *err)
 {
-    khub_slot_report *own = &report->slots[report->count++]; /* counted first: freed whatever happens */
-    *own = *line;
+    khub_slot_report own = *line;
     const char **copies[STRINGS];
-    int failed = 0;
-    strings_of(own, copies);
+    size_t length[STRINGS], all = 0;
+    strings_of(&own, copies);
+    for (int i = 0; i < STRINGS; i++)
+        all += length[i] = *copies[i] ? strlen(*copies[i]) + 1 : 0;
+    char *at = khub__malloc(all); /* one block, starting with the path */
+    if (!at) return khub__fail_memory(err, "writing a report");
     for (int i = 0; i < STRINGS; i++) {
-        const char *text = *copies[i];
-        *copies[i] = khub__strdup(text);
-        if (text && !*copies[i]) failed = 1;
+        if (*copies[i]) *copies[i] = memcpy(at, *copies[i], length[i]);
+        at += length[i];
     }
-    report->filled += own->kernel != NULL;
-    return failed ? khub__fail_memory(err, "writing a report") : KHUB_OK;
+    report->slots[report->count++] = own;
+    report->filled += own.kernel != NULL;
+    return KHUB_OK;
 }
 
 void khub_report_free(khub_report *report)
 {
     if (!report) return;
-    for (size_t i = 0; i < report->count; i++) {
-        const char **owned[STRINGS];
-        strings_of(&report->slots[i], owned);
-        for (int s = 0; s < STRINGS; s++)
-            khub__free((void *)(uintptr_t)*owned[s]);
-    }
+    for (size_t i = 0; i < report->count; i++)
+        khub__free((void *)(uintptr_t)report->slots[i].path);
     khub__free(report->slots);
     khub__free(report);
 }

@@ -7,6 +7,8 @@ enum { MAX_SLOTS = 1 << 20 };
 
 int khub_layers_new(khub_layers **out, khub_error *err)
 {
+    int missing = khub__given("khub_layers_new", out != NULL, err);
+    if (missing != KHUB_OK) return missing;
     *out = khub__calloc(1, sizeof(**out));
     return *out ? KHUB_OK : khub__fail_memory(err, "making the layers of a model");
 }
@@ -15,7 +17,7 @@ void khub__filling_free(khub__filling *filling)
 {
     if (!filling) return;
     khub_array_free(&filling->prepared);
-    khub__free(filling->kernel);
+    khub__free(filling->axes);
     khub__free(filling);
 }
 
@@ -23,6 +25,7 @@ static void slot_free(khub_slot *slot)
 {
     if (!slot) return;
     khub__filling_free(slot->kernel);
+    khub__free(slot->standard.axes);
     khub__free(slot->path);
     khub__free(slot);
 }
@@ -52,7 +55,8 @@ int khub_layers_add(khub_layers *layers, const char *path, const char *layer, kh
                     khub_dtype dtype, khub_slot **slot, khub_error *err)
 {
     if (slot) *slot = NULL;
-    int rc = check_new(layers, path, layer, err);
+    int rc = khub__given("khub_layers_add", layers && path && layer, err);
+    if (rc == KHUB_OK) rc = check_new(layers, path, layer, err);
     if (rc != KHUB_OK) return rc;
     khub_slot *added = khub__calloc(1, sizeof(*added));
     if (!added || !(added->path = khub__strdup(path)) ||
@@ -75,6 +79,8 @@ int khub_layers_add(khub_layers *layers, const char *path, const char *layer, kh
 
 int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, khub_error *err)
 {
+    int missing = khub__given("khub_slot_bind", slot && arg, err);
+    if (missing != KHUB_OK) return missing;
     int32_t at = khub__layer_position(slot->layer, arg);
     if (at < 0)
         return khub__fail(err, KHUB_E_INVAL, "%s: the layer %s has no argument \"%s\"", slot->path,
@@ -165,10 +171,14 @@ int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, k
         int rc = check_axis(slot, &axes[i], err);
         if (rc != KHUB_OK) return rc;
     }
+    khub_slot_axis *own = khub__malloc(count * sizeof(*own));
+    if (!own) return khub__fail_memory(err, "slicing a slot");
     for (size_t i = 0; i < count; i++) {
-        slot->standard.axes[i] = axes[i];
-        khub__axis_complete(&slot->standard.axes[i], slot->layer);
+        own[i] = axes[i];
+        khub__axis_complete(&own[i], slot->layer);
     }
+    khub__free(slot->standard.axes);
+    slot->standard.axes = own;
     slot->standard.axis_count = count;
     return KHUB_OK;
 }

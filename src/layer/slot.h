@@ -14,11 +14,11 @@ typedef struct khub__filling {
     khub_function function;
     int32_t order[KHUB__MAX_ARGS]; /* the function's i-th argument is the layer's order[i]-th */
     int in_order;                  /* 1: `order` is the identity, no adapter */
-    khub_slot_axis axes[KHUB__MAX_AXES];
+    khub_slot_axis *axes;          /* owned: NULL for none, since a model has many slots */
     size_t axis_count;
     int32_t prepared_arg; /* position in the layer's order; -1: none */
     khub_array prepared;  /* what stands there instead */
-    char *kernel;         /* its name, for messages; NULL: the standard function */
+    const char *kernel;   /* its name, for messages, the mapping's; NULL: the standard function */
 } khub__filling;
 
 struct khub_slot {

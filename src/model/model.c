@@ -63,7 +63,9 @@ int khub_model_open(khub_model **out, const char *directory, const khub_model_op
                     khub_error *err)
 {
     khub_model_options ours;
-    *out = NULL;
+    int missing = khub__given("khub_model_open", out && directory, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     int rc = khub__options(&ours, sizeof(ours), options, "khub_model_options", err);
     if (rc != KHUB_OK) return rc;
     khub_model *model = khub__calloc(1, sizeof(*model));
@@ -131,6 +133,7 @@ static int tokenize_piece(void *user, size_t piece, khub_error *err)
     size_t from = piece * TEXTS_PER_PIECE,
            to = b->count - from < TEXTS_PER_PIECE ? b->count : from + TEXTS_PER_PIECE;
     for (size_t i = from; i < to; i++) {
+        if (!b->texts[i]) return khub__fail(err, KHUB_E_INVAL, "khub_model_embed: text %zu is NULL", i);
         size_t length = b->lengths ? b->lengths[i] : strlen(b->texts[i]);
         int rc = khub_tokenizer_encode(&b->tokens[i], b->model->tokenizer, b->texts[i], length,
                                        b->model->max_tokens, err);
@@ -211,6 +214,8 @@ int khub_model_embed(khub_model *model, const char *const *texts, const size_t *
     struct batch b = {model, texts, lengths, count, NULL, NULL};
     if (info) memset(info, 0, sizeof(*info));
     if (count == 0) return KHUB_OK;
+    int missing = khub__given("khub_model_embed", model && texts && out, err);
+    if (missing != KHUB_OK) return missing;
     if (!model->relaxed) khub__bert_relax(model->bert);
     model->relaxed = 1;
     b.tokens = khub__calloc(count, sizeof(*b.tokens));

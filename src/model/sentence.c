@@ -190,8 +190,25 @@ static int check_directory(const char *directory, khub_error *err)
     enum khub__file_kind kind = khub__file_kind(directory);
     if (kind == KHUB__FILE_DIRECTORY) return KHUB_OK;
     if (kind == KHUB__FILE_NONE || kind == KHUB__FILE_BROKEN)
-        return khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no such directory", directory);
+        return khub__fail(
+            err, KHUB_E_NOTFOUND,
+            "%s: there is no such directory; a model of the Hub has to be on this machine first", directory);
     return khub__fail(err, KHUB_E_NOTFOUND, "%s: is a file; the directory of a model is needed", directory);
+}
+
+/* An encoder without anything around it. */
+static int read_bare(khub__sentence *out, const char *directory, khub_error *err)
+{
+    char *config = join(directory, "config.json", err);
+    if (!config) return KHUB_E_NOMEM;
+    int is_model = khub__file_kind(config) != KHUB__FILE_NONE;
+    khub__free(config);
+    if (!is_model)
+        return khub__fail(err, KHUB_E_NOTFOUND,
+                          "%s: is no model: it holds neither modules.json nor config.json", directory);
+    khub__log(KHUB_LOG_NOTICE, "model", directory,
+              "has no modules.json: tokens are averaged, vectors aren't normalized");
+    return take_encoder(out, directory, "", err);
 }
 
 int khub__sentence_read(khub__sentence *out, const char *directory, khub_error *err)
@@ -201,13 +218,8 @@ int khub__sentence_read(khub__sentence *out, const char *directory, khub_error *
     if (rc != KHUB_OK) return rc;
     char *path = join(directory, "modules.json", err);
     if (!path) return KHUB_E_NOMEM;
-    if (khub__file_kind(path) != KHUB__FILE_NONE) {
-        rc = read_modules(out, directory, path, err);
-    } else {
-        khub__log(KHUB_LOG_NOTICE, "model", directory,
-                  "has no modules.json: tokens are averaged, vectors aren't normalized");
-        rc = take_encoder(out, directory, "", err);
-    }
+    int has_modules = khub__file_kind(path) != KHUB__FILE_NONE;
+    rc = has_modules ? read_modules(out, directory, path, err) : read_bare(out, directory, err);
     khub__free(path);
     if (rc == KHUB_OK) rc = read_limits(out, err);
     if (rc != KHUB_OK) khub__sentence_free(out);

@@ -144,7 +144,9 @@ static int open_directory(khub_tokenizer *tokenizer, const char *directory, khub
 
 int khub_tokenizer_open(khub_tokenizer **out, const char *directory, khub_error *err)
 {
-    *out = NULL;
+    int missing = khub__given("khub_tokenizer_open", out && directory, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     khub_tokenizer *tokenizer = khub__tokenizer_new();
     if (!tokenizer) return khub__fail_memory(err, "opening a tokenizer");
     int rc = open_directory(tokenizer, directory, err);

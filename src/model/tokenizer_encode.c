@@ -121,7 +121,9 @@ static int encode(encoder *e, khub_tokens *out, const char *text, size_t length)
 int khub_tokenizer_encode(khub_tokens *out, const khub_tokenizer *tokenizer, const char *text, size_t length,
                           size_t max_tokens, khub_error *err)
 {
-    memset(out, 0, sizeof(*out));
+    int missing = khub__given("khub_tokenizer_encode", out && tokenizer && (text || !length), err);
+    if (out) memset(out, 0, sizeof(*out));
+    if (missing != KHUB_OK) return missing;
     size_t around = tokenizer->before.count + tokenizer->after.count;
     if (max_tokens && max_tokens < around)
         return khub__fail(err, KHUB_E_INVAL, "max_tokens is %zu, the special tokens alone are %zu",

@@ -16,19 +16,21 @@ enum { MAX_NAMES = 5, MAX_DIRS = 2, MAX_CANDIDATES = 4 };
  * there is a file is the one that counts. */
 typedef struct kind {
     const char *backend, *system; /* `system`: what it exists on */
+    const char *what;             /* what isn't there on another one */
     const char *names[MAX_NAMES];
     const char *dirs[MAX_DIRS];
 } kind;
 
 static const kind kinds[KHUB__ACCELERATORS] = {
     /* the name without a number belongs to the toolkit's development files; WSL keeps the driver to itself */
-    {"cuda", "linux", {"libcuda.so.1", "libcuda.so"}, {"/usr/lib/wsl/lib"}},
+    {"cuda", "linux", "CUDA driver", {"libcuda.so.1", "libcuda.so"}, {"/usr/lib/wsl/lib"}},
     {"rocm",
      "linux",
+     "HIP runtime",
      {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"},
      {"/opt/rocm/lib"}},
-    {"metal", "darwin", {NULL}, {NULL}},
-    {"xpu", "linux", {"libze_loader.so.1"}, {NULL}},
+    {"metal", "darwin", "Metal.framework of macOS", {NULL}, {NULL}},
+    {"xpu", "linux", "Level Zero loader", {"libze_loader.so.1"}, {NULL}},
 };
 
 /* One backend on its way to an answer: files that may be its driver, tried one after the other. */
@@ -83,7 +85,8 @@ static void prepare(search *s, const char *os, const khub__places *places, khub_
 {
     s->out->backend = s->kind->backend;
     if (strcmp(os, s->kind->system) != 0) {
-        s->out->reason = khub__pool_textf(pool, "exists on %s only, this is %s", s->kind->system, os);
+        s->out->reason = khub__pool_textf(pool, "no %s: it exists on %s only, this is %s", s->kind->what,
+                                          s->kind->system, os);
         return;
     }
     if (!s->kind->names[0]) {

@@ -103,7 +103,9 @@ static int detect(khub_platform *p, const khub_platform_options *options, khub_e
 int khub_platform_detect(khub_platform **out, const khub_platform_options *given, khub_error *err)
 {
     khub_platform_options options;
-    *out = NULL;
+    int missing = khub__given("khub_platform_detect", out != NULL, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     int rc = khub__options(&options, sizeof(options), given, "khub_platform_options", err);
     if (rc != KHUB_OK) return rc;
     rc = khub__platform_new(out, err);

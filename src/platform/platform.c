@@ -148,7 +148,8 @@ int khub_platform_select(khub_platform *p, const char *text, khub_error *err)
     static const khub__version unversioned = KHUB__VERSION_UNKNOWN;
     const khub__backend *backend;
     khub__version version = unversioned;
-    if (!p || !text) return khub__fail(err, KHUB_E_INVAL, "khub_platform_select: an argument is NULL");
+    int missing = khub__given("khub_platform_select", p && text, err);
+    if (missing != KHUB_OK) return missing;
     if (p->backend && (!strcmp(text, p->backend->name) || !strcmp(text, p->backend_text))) return KHUB_OK;
     if (!strcmp(text, "cpu")) return khub__platform_use(p, khub__backend_find("cpu"), version, err);
     for (size_t i = 0; i < p->accelerator_count; i++)

@@ -183,11 +183,14 @@ static int read_accelerator(reader *r, void *to, const json_t *object)
 /* Another name isn't wrong, but no build has it, which may not be what the writer meant. */
 static void warn_unusual(const reader *r, const char *key, const char *value, const char *const *usual)
 {
-    for (size_t i = 0; value && usual[i]; i++)
+    char names[64] = "";
+    for (size_t i = 0; value && usual[i]; i++) {
         if (!strcmp(value, usual[i])) return;
+        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "", usual[i]);
+    }
     if (value)
         khub__log(KHUB_LOG_WARNING, "platform", r->source.file,
-                  "\"%s\" is \"%s\": no build is named after it", key, value);
+                  "\"%s\" is \"%s\": no build is named after it, but after %s", key, value, names);
 }
 
 static int read_system(reader *r, const json_t *root)
@@ -325,7 +328,9 @@ int khub_platform_parse(khub_platform **out, const char *json, size_t length, co
                         khub_error *err)
 {
     json_t *root;
-    *out = NULL;
+    int missing = khub__given("khub_platform_parse", out && json, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     if (!name) name = "platform";
     if (length > MAX_FILE_BYTES)
         return khub__fail(err, KHUB_E_FORMAT, "%s: is %zu bytes long, at most %d are read", name, length,
@@ -337,7 +342,9 @@ int khub_platform_parse(khub_platform **out, const char *json, size_t length, co
 int khub_platform_read(khub_platform **out, const char *path, khub_error *err)
 {
     json_t *root;
-    *out = NULL;
+    int missing = khub__given("khub_platform_read", out && path, err);
+    if (out) *out = NULL;
+    if (missing != KHUB_OK) return missing;
     int rc = khub__json_read(&root, path, MAX_FILE_BYTES, err);
     return rc == KHUB_OK ? from_json(out, root, path, err) : rc;
 }

@@ -64,7 +64,8 @@ int khub__array_make(khub_array *out, khub_dtype dtype, int32_t ndim, const int6
 
 int khub_array_new(khub_array *out, khub_dtype dtype, int32_t ndim, const int64_t *shape, khub_error *err)
 {
-    int rc = khub__array_make(out, dtype, ndim, shape, NULL, err);
+    int rc = khub__given("khub_array_new", out && (shape || ndim < 1), err);
+    if (rc == KHUB_OK) rc = khub__array_make(out, dtype, ndim, shape, NULL, err);
     if (rc == KHUB_OK && out->tensor.data)
         memset(out->tensor.data, 0, (size_t)khub_tensor_bytes(&out->tensor));
     return rc;

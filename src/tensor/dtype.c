@@ -53,8 +53,10 @@ enum { FIRST_SIZED_CODE = 7 };
 
 int khub_dtype_parse(khub_dtype *out, const char *name, khub_error *err)
 {
-    memset(out, 0, sizeof(*out));
-    for (size_t i = 0; name && i < sizeof(named) / sizeof(*named); i++) {
+    int missing = khub__given("khub_dtype_parse", out && name, err);
+    if (out) memset(out, 0, sizeof(*out));
+    if (missing != KHUB_OK) return missing;
+    for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
         if (strcmp(named[i].name, name) != 0) continue;
         *out = khub_dtype_of(named[i].code, named[i].bits);
         return KHUB_OK;

@@ -92,7 +92,9 @@ static int read_elements(khub_tensor *tensor, const khub__npy_header *header, kh
 
 int khub_npy_read(khub_array *out, const char *path, khub_error *err)
 {
-    memset(out, 0, sizeof(*out));
+    int missing = khub__given("khub_npy_read", out && path, err);
+    if (out) memset(out, 0, sizeof(*out));
+    if (missing != KHUB_OK) return missing;
     khub__stream file;
     khub__npy_header header;
     int rc = khub__stream_open(&file, path, err);
@@ -161,7 +163,8 @@ static int write_draft(khub__draft **out, const char *path, const khub_tensor *t
     size_t length;
     khub__draft *file = NULL;
     *out = NULL;
-    int rc = header_for(header, &length, tensor, path, err);
+    int rc = khub__given("khub_npy_write", path && tensor, err);
+    if (rc == KHUB_OK) rc = header_for(header, &length, tensor, path, err);
     if (rc == KHUB_OK) rc = khub__draft_open(&file, path, err);
     if (rc == KHUB_OK) rc = khub__draft_write(file, header, length, err);
     if (rc == KHUB_OK) rc = write_elements(file, tensor, err);
@@ -183,7 +186,8 @@ int khub_npy_write(const char *path, const khub_tensor *tensor, khub_error *err)
 int khub_npy_write_all(const char *const *paths, const khub_tensor *const *tensors, size_t count,
                        khub_error *err)
 {
-    int rc = KHUB_OK;
+    int rc = khub__given("khub_npy_write_all", !count || (paths && tensors), err);
+    if (rc != KHUB_OK) return rc;
     khub__draft **files = khub__calloc(count, sizeof(khub__draft *));
     if (!files) return khub__fail_memory(err, "writing .npy files");
     for (size_t i = 0; i < count && rc == KHUB_OK; i++)

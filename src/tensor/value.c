@@ -135,3 +135,21 @@ int khub__function_settle(int rc, khub_value *result, int keep, khub_error *err)
     if (rc != 0 || !keep) khub_value_release(result);
     return rc == 0 ? KHUB_OK : take_error(err);
 }
+
+int khub_function_call_on(const khub_function *f, khub_device device, void *stream, const khub_value *args,
+                          int32_t n, khub_value *result, khub_error *err)
+{
+    const khub__value_runtime *runtime = runtime_in_use();
+    void *before;
+    if (result) *result = khub_arg_none();
+    if (!runtime || !runtime->set_stream)
+        return khub__fail(err, KHUB_E_UNSUPPORTED, "%s",
+                          runtime ? "libtvm_ffi: has no TVMFFIEnvSetStream"
+                                  : "setting a stream: no kernel was loaded that could ask for it");
+    if (runtime->set_stream(device.type, device.id, stream, &before) != 0) return take_error(err);
+    int rc = khub_function_call(f, args, n, result, err);
+    int back = runtime->set_stream(device.type, device.id, before, NULL);
+    if (back == 0 || rc != KHUB_OK) return rc;
+    khub_value_release(result);
+    return take_error(err);
+}

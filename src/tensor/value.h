@@ -30,6 +30,8 @@ typedef struct khub__error_cell {
 typedef struct khub__value_runtime {
     void (*take_error)(void **error); /* TVMFFIErrorMoveFromRaised: *error is the caller's, or NULL */
     int (*release)(void *object);     /* TVMFFIObjectDecRef */
+    /* TVMFFIEnvSetStream: of this thread; NULL: there is none */
+    int (*set_stream)(int32_t device_type, int32_t device_id, void *stream, void **before);
 } khub__value_runtime;
 
 /* From now on errors are taken from this runtime and results released by it. Kept by pointer, for good.

@@ -79,6 +79,8 @@ def test_help_is_a_result():
         run = khub(*arguments)
         assert (run.returncode, run.stderr) == (0, "") and "commands:" in run.stdout
     assert "exit status: 0 done; 1 failed; 2 wrong usage" in run.stdout
+    assert khub("help", "embed").stdout == khub("embed", "--help").stdout
+    refuses(khub("help", "nosuch"), 2, 'there is no command "nosuch"')
 
 
 def test_options_before_the_command(model):

@@ -377,7 +377,11 @@ def test_bad_model(tmp_path, name):
 
 
 def test_no_model(tmp_path):
-    refused(khub("--model", tmp_path / "nowhere", "hello"), 1, tmp_path / "nowhere", "no such directory")
+    refused(khub("--model", tmp_path / "nowhere", "hello"), 1, tmp_path / "nowhere", "no such directory", "of the Hub")
+    (tmp_path / "empty").mkdir()
+    done = khub("--model", tmp_path / "empty", "hello")
+    refused(done, 1, "empty: is no model: it holds neither modules.json nor config.json")
+    assert len(done.stderr.splitlines()) == 1
     (tmp_path / "file").write_text("")
     refused(khub("--model", tmp_path / "file", "hello"), 1, "is a file")
 

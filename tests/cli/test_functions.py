@@ -69,6 +69,9 @@ def test_a_library_without_functions():
     assert run.returncode == 0
     assert run.stdout == ""
     assert "exports no function" in run.stderr
+    run = khub("call", f"{REPOS / 'empty'}:relu")
+    assert run.returncode == 1
+    assert 'has no function "relu"' in run.stderr and "__tvm_ffi_NAME" in run.stderr and "docs/writing.md" in run.stderr
 
 
 def test_an_explicit_build(tmp_path):

@@ -237,6 +237,11 @@ def test_toolkit_without_device(tmp_path):
     assert "CUDA runtime 12.8.90 found" in accelerator(report, "cuda")["reason"]
 
 
+def test_metal_is_said_to_be_of_another_system():
+    reason = accelerator(as_json(), "metal")["reason"]
+    assert "Metal.framework" in reason and "macOS" in reason and "this is linux" in reason
+
+
 def test_no_process_without_a_driver(tmp_path):
     """A probe that leaves a trace: it is run when a driver is in reach, and only then."""
     probe = tmp_path / "libexec" / "khub" / "khub-probe"

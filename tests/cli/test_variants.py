@@ -120,6 +120,9 @@ def test_an_empty_repository(repository, machine):
     (["org/x"], 1, "org/x: is a name of the Hub"),
     (["org/x@v1"], 1, "org/x@v1: is a name of the Hub"),
     (["khub/nosuch"], 1, "khub/nosuch: there is no such built-in kernel"),
+    (["khub/nosuch"], 1, "there are: khub/activation, khub/attention, khub/linear, "),
+    (["khub/norm:rms_norm"], 2, "khub/norm:rms_norm: no function or layer is wanted here; the repository alone: khub/norm\n"),
+    (["org/x@v1:f"], 2, "the repository alone: org/x@v1"),
     (["nosuch"], 2, "nosuch: is neither a path"),
     (["./a", "--platform", "nosuch.json"], 1, "nosuch.json"),
 ])

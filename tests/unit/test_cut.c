@@ -74,6 +74,7 @@ static khub_slot *fill(khub_layers *layers, const char *path, khub_call_fn call,
     f->in_order = 1;
     f->prepared_arg = -1;
     f->axis_count = (size_t)axes;
+    f->axes = calloc(2, sizeof(*f->axes));
     f->axes[0] = (khub_slot_axis){"rows", {{0, 0, 1}, {1, 0, 1}}, 2};
     f->axes[1] = (khub_slot_axis){"columns", {{0, 1, 1}, {2, 0, PANEL}, {3, 0, 1}}, 3};
     khub__slot_fill(slot, f);

@@ -1,6 +1,10 @@
 /* Calling functions of a library, and what comes back: tests/fake/README.md says what each function does. */
 #include "fakes.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+
 START_TEST(tensors_in_and_out)
 {
     khub_kernel *kernel = fake_get("good");
@@ -157,6 +161,82 @@ START_TEST(M3_long_errors_are_cut)
 }
 END_TEST
 
+/* The stream of device (CUDA, 0) that kernels see in this thread. */
+static int64_t stream_now(void *self)
+{
+    const khub_value device[2] = {khub_arg_int(KHUB_DEVICE_CUDA), khub_arg_int(0)};
+    khub_error err = {0};
+    khub_value result;
+    ck_khub_ok(khub_function_call(self, device, 2, &result, &err), &err);
+    return result.as.i64;
+}
+
+static void *stream_elsewhere(void *self)
+{
+    return (void *)(uintptr_t)stream_now(self);
+}
+
+/* A function of one's own: looks at the stream here and in another thread; fails on request. */
+static int64_t seen_here, seen_elsewhere;
+static int look_at_streams(void *self, const khub_value *args, int32_t n, khub_value *result)
+{
+    pthread_t thread;
+    void *elsewhere;
+    (void)n;
+    seen_here = stream_now(self);
+    ck_assert_int_eq(pthread_create(&thread, NULL, stream_elsewhere, self), 0);
+    pthread_join(thread, &elsewhere);
+    seen_elsewhere = (int64_t)(uintptr_t)elsewhere;
+    *result = khub_arg_int(1);
+    return args[0].as.i64 ? khub_raise("ValueError", "on request") : 0;
+}
+
+START_TEST(M1_the_stream_of_a_call)
+{
+    khub_kernel *kernel = fake_get("good");
+    khub_function stream = fake_function(kernel, "stream"), look = {look_at_streams, &stream};
+    const khub_device cuda = {KHUB_DEVICE_CUDA, 0}, second = {KHUB_DEVICE_CUDA, 1};
+    void *beef = (void *)(uintptr_t)0xBEEF, *outer = (void *)(uintptr_t)0xF00D;
+    const khub_value fine[2] = {khub_arg_int(0), khub_arg_none()},
+                     bad[2] = {khub_arg_int(1), khub_arg_none()};
+    khub_error err = {0};
+    khub_value result;
+    for (int failing = 0; failing < 2; failing++) {
+        int rc = khub_function_call_on(&look, cuda, beef, failing ? bad : fine, 2, &result, &err);
+        ck_assert_int_eq(rc, failing ? KHUB_E_KERNEL : KHUB_OK);
+        ck_assert_int_eq(seen_here, 0xBEEF);
+        ck_assert_int_eq(seen_elsewhere, 0);
+        ck_assert_int_eq(result.type, failing ? KHUB_TYPE_NONE : KHUB_TYPE_INT);
+        ck_assert_int_eq(stream_now(&stream), 0);
+    }
+    ck_assert_str_eq(err.message, "ValueError: on request");
+    khub_error_clear(&err);
+    /* another device's stream is another; the kernel's own failure; what was there before comes back */
+    ck_khub_ok(khub_function_call_on(&look, second, beef, fine, 2, NULL, &err), &err);
+    ck_assert_int_eq(seen_here, 0);
+    ck_khub_fails(khub_function_call_on(&stream, cuda, beef, fine, 1, NULL, &err), &err, KHUB_E_KERNEL,
+                  "TypeError: stream takes a device type and an id");
+    ck_assert_int_eq(stream_now(&stream), 0);
+    int (*set)(int32_t, int32_t, void *, void **);
+    *(void **)&set = dlsym(RTLD_DEFAULT, "TVMFFIEnvSetStream");
+    ck_assert_int_eq(set(KHUB_DEVICE_CUDA, 0, outer, NULL), 0);
+    ck_khub_ok(khub_function_call_on(&look, cuda, beef, fine, 2, NULL, &err), &err);
+    ck_assert_int_eq(seen_here, 0xBEEF);
+    ck_assert_int_eq(stream_now(&stream), 0xF00D);
+    khub_kernel_close(kernel);
+}
+END_TEST
+
+START_TEST(no_stream_without_a_kernel)
+{
+    khub_function never = {look_at_streams, NULL};
+    khub_error err = {0};
+    ck_khub_fails(
+        khub_function_call_on(&never, (khub_device){KHUB_DEVICE_CUDA, 0}, NULL, NULL, 0, NULL, &err), &err,
+        KHUB_E_UNSUPPORTED, "no kernel was loaded");
+}
+END_TEST
+
 UNIT("kernel_call", tensors_in_and_out, every_kind_of_argument_and_result, texts_short_and_long,
      tensors_that_come_back_are_released, M3_errors_arrive, M3_the_newest_error_is_the_one,
-     M3_long_errors_are_cut)
+     M3_long_errors_are_cut, M1_the_stream_of_a_call, no_stream_without_a_kernel)

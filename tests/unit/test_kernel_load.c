@@ -438,7 +438,7 @@ START_TEST(F8_without_the_function)
                   "has no function \"helper\"; it has: ask_helper, ask_state");
     ck_assert_ptr_null(*(void **)&f.call);
     ck_khub_fails(khub_kernel_function(&f, empty, "f", &err), &err, KHUB_E_NOTFOUND,
-                  "has no function at all");
+                  "has no function \"f\", nor any other: the library exports none");
     khub_kernel_close(kernel);
     khub_kernel_close(empty);
 }

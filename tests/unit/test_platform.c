@@ -254,8 +254,9 @@ START_TEST(unknown_fields_are_a_warning)
          "0 platform p.json: unknown field \"colour\" in libraries is ignored"},
         {"{\"caches\":{\"l4\":1}}", "0 platform p.json: unknown field \"l4\" in caches is ignored"},
         {"{\"os\":\"linux\",\"arch\":\"AMD64\"}",
-         "0 platform p.json: \"arch\" is \"AMD64\": no build is named after it"},
-        {"{\"os\":\"plan9\"}", "0 platform p.json: \"os\" is \"plan9\": no build is named after it"},
+         "0 platform p.json: \"arch\" is \"AMD64\": no build is named after it, but after x86_64, aarch64"},
+        {"{\"os\":\"plan9\"}", "0 platform p.json: \"os\" is \"plan9\": no build is named after it, but "
+                               "after linux, darwin, windows"},
     };
     khub_set_log(listen, NULL);
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {

@@ -454,8 +454,9 @@ START_TEST(no_driver_no_process)
     ck_assert_str_eq(found[3].reason, "no libze_loader.so.1 in /usr/lib");
     for (int i = 0; i < KHUB__ACCELERATORS; i++)
         ck_assert_int_eq(found[i].presence, KHUB_ABSENT);
+    ck_assert_str_eq(found[2].reason, "no Metal.framework of macOS: it exists on darwin only, this is linux");
     khub__find_accelerators(found, "darwin", NULL, &places, 1, &pool);
-    ck_assert_str_eq(found[0].reason, "exists on linux only, this is darwin");
+    ck_assert_str_eq(found[0].reason, "no CUDA driver: it exists on linux only, this is darwin");
     khub__places_close(&places);
     khub__pool_free(&pool);
     teardown();

@@ -9,6 +9,8 @@
 #include <khub/khub.h>
 #include <khub/standard.h>
 
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { ROOM = 60000, N = 36 };
@@ -214,4 +216,26 @@ START_TEST(slices_that_a_layer_cant_have)
 }
 END_TEST
 
-UNIT("slices", rows, matrices, heads, slices_that_a_layer_cant_have)
+/* A BLAS that the program brought along may have threads of its own; cut calls would multiply them. */
+START_TEST(not_cut_where_the_blas_has_threads)
+{
+    char path[4096];
+    const khub_slot_axis *axes;
+    snprintf(path, sizeof(path), "%s/tests/fake/elsewhere/libblas.so.3", getenv("KHUB_BINARY"));
+    void *blas = dlopen(path, RTLD_NOW);
+    ck_assert_msg(blas != NULL, "%s", dlerror());
+    void (*set_threads)(int);
+    int (*told)(void);
+    *(void **)&set_threads = dlsym(blas, "openblas_set_num_threads");
+    *(void **)&told = dlsym(blas, "fake_blas_told");
+    ck_assert_uint_eq(khub_standard_axes("Linear", &axes), 0);
+    ck_assert_uint_eq(khub_standard_axes("Attention", &axes), 0);
+    ck_assert_uint_eq(khub_standard_axes("LayerNorm", &axes), 1);
+    ck_assert_int_eq(told(), 0); /* its threads are the program's */
+    set_threads(1);
+    ck_assert_uint_eq(khub_standard_axes("Linear", &axes), 1);
+    ck_assert_uint_eq(khub_standard_axes("Attention", &axes), 2);
+}
+END_TEST
+
+UNIT("slices", rows, matrices, heads, slices_that_a_layer_cant_have, not_cut_where_the_blas_has_threads)

@@ -51,6 +51,8 @@ static int bind(void *handle, khub_error *err)
                           take ? "TVMFFIObjectDecRef" : "TVMFFIErrorMoveFromRaised");
     memcpy(&runtime.take_error, &take, sizeof(take));
     memcpy(&runtime.release, &release, sizeof(release));
+    void *set_stream = dlsym(handle, "TVMFFIEnvSetStream");
+    memcpy(&runtime.set_stream, &set_stream, sizeof(set_stream));
     khub__value_set_runtime(&runtime);
     return KHUB_OK;
 }

@@ -2,6 +2,7 @@
  * same for all paths and processors. Built for another processor and run under an emulator by
  * test_kernels_paths.py. */
 #include "activation/activation_path.h"
+#include "attention/attention.h"
 #include "linear/linear.h"
 #include "norm/norm.h"
 #include "probe/probe.h"
@@ -15,6 +16,8 @@
 extern const norm_path PATH(norm);
 extern const activation_path PATH(activation);
 extern const softmax_path PATH(softmax);
+extern const linear_path PATH(linear);
+extern const attention_path PATH(attention);
 extern const rotary_path PATH(rotary);
 extern const probe_path PATH(probe);
 
@@ -114,6 +117,64 @@ static void run_probe(const char *name, probe_function *function, size_t results
     print(name, out, results, type);
 }
 
+/* Reduced, and yet more than one chain (k), more than a panel with some columns of the last (n), and rows (m)
+ * for tiles of more and of fewer rows. The memory that holds a plain weight (n, k) is read as packed, too. */
+static void run_linear(linear_activation activation)
+{
+    enum { M = 14, LINEAR_N = 35, K = 131, PANELS = 3 };
+    static char weights[4 * PANELS * LINEAR_PANEL * K];
+    for (int type = F32; type <= BF16; type++) {
+        int64_t element = ELEMENT_BYTES(type);
+        fill(x, M * K, type, 0), fill(weights, PANELS * LINEAR_PANEL * K, type, 0);
+        fill(bias, LINEAR_N, type, 0);
+        linear_call call = {.out = out,
+                            .x = x,
+                            .weight = weights,
+                            .bias = activation == LINEAR_NONE ? NULL : bias,
+                            .out_step = LINEAR_N * element,
+                            .x_step = K * element,
+                            .weight_step = K * element,
+                            .m = M,
+                            .n = LINEAR_N,
+                            .k = K,
+                            .activation = activation};
+        PATH(linear).plain[type](&call);
+        print("linear", out, M * LINEAR_N, type);
+        PATH(linear).packed[type](&call);
+        print("linear, packed", out, M * LINEAR_N, type);
+    }
+}
+
+/* Queries for more than two panels, keys for more than one block, heads as wide as no vector is. */
+static void run_attention(int causal)
+{
+    enum { QUERIES = 9, HEADS = 4, DIMS = 19, KEYS = 70, WIDE = HEADS * DIMS };
+    for (int type = F32; type <= BF16; type++) {
+        int64_t element = ELEMENT_BYTES(type);
+        fill(x, QUERIES * WIDE, type, 0), fill(residual, KEYS * DIMS, type, 0),
+            fill(sum, KEYS * DIMS, type, 0);
+        attention_call call = {.out = out,
+                               .q = x,
+                               .k = residual,
+                               .v = sum,
+                               .out_step = WIDE * element,
+                               .out_head = DIMS * element,
+                               .q_step = WIDE * element,
+                               .q_head = DIMS * element,
+                               .k_step = DIMS * element,
+                               .v_step = DIMS * element,
+                               .queries = QUERIES,
+                               .heads = HEADS,
+                               .dims = DIMS,
+                               .keys = KEYS,
+                               .first = causal ? -1 : 0, /* the first two queries see no key */
+                               .causal = causal,
+                               .scale = 0.1f};
+        PATH(attention).attend[type](&call);
+        print("attention", out, QUERIES * WIDE, type);
+    }
+}
+
 int main(void)
 {
     run_probe("exp", PATH(probe).exp, 16 * N, F32);
@@ -136,5 +197,9 @@ int main(void)
     run_activation("gelu_and_mul", PATH(activation).gelu_and_mul, 2);
     run_activation("softmax", PATH(softmax).softmax, 1);
     run_rotary(PATH(rotary).rotary);
+    for (linear_activation a = LINEAR_NONE; a <= LINEAR_RELU; a++)
+        run_linear(a);
+    run_attention(0);
+    run_attention(1);
     return 0;
 }

@@ -110,6 +110,12 @@ static inline __mmask16 emulated_cmp_ps_mask(emulated_ps a, emulated_ps b, int h
     return (__mmask16)mask;
 }
 
+/* what isn't optimised has these as macros */
+#undef _mm512_slli_epi32
+#undef _mm512_srli_epi32
+#undef _mm512_srai_epi32
+#undef _mm512_extractf32x8_ps
+#undef _mm512_cmp_ps_mask
 #define _mm512_set1_ps         emulated_set1_ps
 #define _mm512_loadu_ps        emulated_loadu_ps
 #define _mm512_storeu_ps       emulated_storeu_ps
