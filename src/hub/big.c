@@ -53,6 +53,7 @@ static int ask(khub__big *big, khub__lane *lane, khub_error *err)
                                                  big->job->file->path);
     if (!lane->url) return khub__fail_memory(err, "fetching a file");
     int is_whole = lane->at == 0 && big->mode == KHUB__BIG_STREAM;
+    lane->is_direct = big->direct != NULL;
     lane->put_off = 0;
     lane->sleeps_until_ms = 0;
     lane->request = (khub__request){.url = lane->url,
@@ -115,8 +116,8 @@ static int start_over(khub__big *big, khub_error *err)
     big->start_over = 0;
     big->next = 0;
     big->mode = KHUB__BIG_STREAM;
-    int rc = khub__job_count_restart(big->fetcher, job, err);
-    return rc == KHUB_OK ? khub__window_restart(big->window, err) : rc;
+    khub__job_count_restart(big->fetcher, job);
+    return khub__window_restart(big->window, err);
 }
 
 int khub__big_step(khub__fetcher *f, khub_error *err)
@@ -150,9 +151,10 @@ static int note_direct(khub__big *big, const khub__transfer *transfer, khub_erro
 }
 
 /* A download address is valid for a while only: the next one comes from the Hub. */
-static int is_expired(const khub__big *big, const khub__transfer *transfer)
+static int is_expired(const khub__lane *lane)
 {
-    return big->direct && transfer->status == KHUB_OK && !transfer->broken &&
+    const khub__transfer *transfer = &lane->transfer;
+    return lane->is_direct && transfer->status == KHUB_OK && !transfer->broken &&
            transfer->answer.status / 100 == 4;
 }
 
@@ -173,9 +175,9 @@ int khub__big_lane_end(khub__lane *lane, khub_error *err)
     if (status == 416) {
         big->start_over = 1;
         khub__lane_clear(lane);
-        return KHUB_OK;
+        return khub__job_count_refusal(big->job, err);
     }
-    if (is_expired(big, transfer)) {
+    if (is_expired(lane)) {
         khub__free(big->direct);
         big->direct = NULL;
         return ask(big, lane, err);

@@ -25,7 +25,7 @@ struct khub__job {
     uint64_t wait_until_ms;
     uint64_t retried_at; /* `done` at the last try that brought something */
     khub__job *next;     /* in the list of those that wait */
-    unsigned char begun, retries, restarts;
+    unsigned char begun, retries, refusals;
 };
 
 /* A request for bytes `at`..`end` of a job's file. */
@@ -37,6 +37,7 @@ struct khub__lane {
     char *url;
     uint64_t at, end;
     uint64_t sleeps_until_ms; /* not 0: waits before the next try */
+    int is_direct;            /* asks where an earlier redirect led */
     int put_off; /* the sink is busy, or has some already: the request ends without being a failure */
 };
 
@@ -75,7 +76,9 @@ int khub__job_finish(khub__fetcher *fetcher, khub__job *job, khub_error *err);
 int khub__job_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err);
 
 /* Their bookkeeping alone, for a file whose sink is called elsewhere. */
-int khub__job_count_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err);
+void khub__job_count_restart(khub__fetcher *fetcher, khub__job *job);
+/* A 416: starting over is worth one try. */
+int khub__job_count_refusal(khub__job *job, khub_error *err);
 void khub__job_count_finish(khub__fetcher *fetcher, khub__job *job);
 
 /* Sends the request for what is missing of lane->job. */

@@ -137,7 +137,6 @@ static void set_up(const khub__curl_table *curl, khub__flight *flight)
     curl->curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl->curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl->curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    curl->curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L); /* with HTTP/2: streams rather than connections */
 #if LIBCURL_VERSION_NUM >= 0x075700
     curl->curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a cancel doesn't wait for a name to resolve */
 #endif
@@ -222,6 +221,9 @@ int khub__flight_prepare(khub__engine *engine, khub__flight *flight, khub_error 
     curl->curl_easy_setopt(flight->easy, CURLOPT_CONNECTTIMEOUT_MS,
                            (long)engine->settings->connect_timeout_ms);
     curl->curl_easy_setopt(flight->easy, CURLOPT_RANGE, range[0] ? range : NULL);
+    /* streams of one connection rather than connections: with TLS, since HTTP/2 is agreed on there */
+    curl->curl_easy_setopt(flight->easy, CURLOPT_PIPEWAIT,
+                           (long)(strncmp(flight->transfer->url, "https", 5) == 0));
     set_proxy(curl, flight->easy, flight->transfer->url);
     if (!set_headers(engine, flight) ||
         curl->curl_easy_setopt(flight->easy, CURLOPT_URL, flight->transfer->url) != CURLE_OK)
@@ -254,8 +256,11 @@ void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code)
     engine->curl->curl_easy_getinfo(flight->easy, CURLINFO_HTTP_VERSION, &version);
     if (flight->head_seen) engine->multiplexes = version >= CURL_HTTP_VERSION_2_0;
     if (code == CURLE_OK && flight->head_seen) return;
-    if (code == CURLE_OUT_OF_MEMORY) {
-        transfer->status = khub__fail_memory(&transfer->why, "waiting for the network");
+    if (code == CURLE_OUT_OF_MEMORY) { /* or a line of the head that is longer than libcurl takes */
+        transfer->status =
+            transfer->answer.status
+                ? khub__fail(&transfer->why, KHUB_E_FORMAT, "the head of the answer is too long")
+                : khub__fail_memory(&transfer->why, "waiting for the network");
         return;
     }
     const char *words = flight->words[0]   ? flight->words

@@ -31,21 +31,23 @@ int khub__job_begin(khub__fetcher *fetcher, khub__job *job, khub_error *err)
     return KHUB_OK;
 }
 
-int khub__job_count_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err)
+void khub__job_count_restart(khub__fetcher *fetcher, khub__job *job)
 {
-    if (++job->restarts > 2)
-        return khub__fail(err, KHUB_E_FORMAT,
-                          "%s: the server can neither go on where it stopped nor start anew",
-                          job->file->path);
+    if (job->retried_at < job->done) job->retried_at = job->done; /* only more than that is progress */
     count(fetcher, job, 0);
-    job->retried_at = 0;
-    return KHUB_OK;
 }
 
 int khub__job_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err)
 {
-    int rc = khub__job_count_restart(fetcher, job, err);
-    return rc == KHUB_OK ? job->file->sink->restart(job->file->self, err) : rc;
+    khub__job_count_restart(fetcher, job);
+    return job->file->sink->restart(job->file->self, err);
+}
+
+int khub__job_count_refusal(khub__job *job, khub_error *err)
+{
+    if (job->refusals++ == 0) return KHUB_OK;
+    return khub__fail(err, KHUB_E_FORMAT, "%s: the server refuses parts of it that it should have (416)",
+                      job->file->path);
 }
 
 void khub__job_count_finish(khub__fetcher *fetcher, khub__job *job)

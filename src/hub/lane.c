@@ -171,7 +171,8 @@ static int judge(khub__lane *lane, int64_t *wait, khub_error *err)
     if (status / 100 == 2 && lane->at == lane->end) return khub__job_finish(lane->fetcher, lane->job, err);
     if (status == 416 && lane->request.from != UINT64_MAX) {
         *wait = 0;
-        return khub__job_restart(lane->fetcher, lane->job, err);
+        int rc = khub__job_count_refusal(lane->job, err);
+        return rc != KHUB_OK ? rc : khub__job_restart(lane->fetcher, lane->job, err);
     }
     *wait = khub__lane_retry(lane, err);
     return *wait >= 0 ? KHUB_OK : lane->transfer.status != KHUB_OK ? lane->transfer.status : KHUB_E_NETWORK;
