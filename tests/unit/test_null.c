@@ -26,9 +26,9 @@ START_TEST(kernels)
     fails("khub_kernel_function", khub_kernel_function(NULL, NULL, "gelu", &err));
     fails("khub_kernel_layer", khub_kernel_layer(&spec, NULL, "GeLU", &err));
     ck_assert_ptr_null(spec);
-    fails("khub_choose_in", khub_choose_in(&choice, NULL, NULL, &err));
+    fails("khub_choose_in", khub_choose_in(&choice, NULL, NULL, NULL, &err));
     ck_assert_ptr_null(choice);
-    fails("khub_choose_in", khub_choose_in(NULL, "khub/norm", NULL, &err));
+    fails("khub_choose_in", khub_choose_in(NULL, "khub/norm", NULL, NULL, &err));
     ck_assert_int_eq(khub_choose_in(NULL, "khub/norm", NULL, NULL), KHUB_E_INVAL);
 }
 END_TEST
