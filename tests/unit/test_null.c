@@ -29,7 +29,7 @@ START_TEST(kernels)
     fails("khub_choose_in", khub_choose_in(&choice, NULL, NULL, NULL, &err));
     ck_assert_ptr_null(choice);
     fails("khub_choose_in", khub_choose_in(NULL, "khub/norm", NULL, NULL, &err));
-    ck_assert_int_eq(khub_choose_in(NULL, "khub/norm", NULL, NULL), KHUB_E_INVAL);
+    ck_assert_int_eq(khub_choose_in(NULL, "khub/norm", NULL, NULL, NULL), KHUB_E_INVAL);
 }
 END_TEST
 
