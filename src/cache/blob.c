@@ -23,7 +23,7 @@ struct khub__blob {
     uint64_t size;   /* UINT64_MAX: unknown */
     uint64_t have;   /* bytes in the file */
     uint64_t hashed; /* of these */
-    int looked, distrusted, resumed, whole;
+    int looked, distrusted, resumed, whole, shown;
     int broken; /* the file can't be written: nothing of it is kept */
     khub__hash *hash;
     khub__lock lock;
@@ -172,6 +172,13 @@ static int look(khub__blob *blob, khub_error *err)
         blob->have = size;
         return KHUB_OK;
     }
+    if (!blob->distrusted && size != UINT64_MAX &&
+        khub__store_has(blob->store, blob->commit, blob->path, size)) {
+        blob->shown = blob->whole =
+            1; /* the file itself, where links are refused: whoever we waited for made it */
+        blob->have = size;
+        return KHUB_OK;
+    }
     blob->have = khub__partial_adopt(&blob->partial, &blob->lock, blob->size);
     blob->resumed = blob->have > 0;
     uint64_t free_bytes = khub__partial_free_bytes(&blob->partial);
@@ -223,7 +230,7 @@ static int write_bytes(void *self, const void *data, size_t bytes, khub_error *e
 static int restart(void *self, khub_error *err)
 {
     khub__blob *blob = self;
-    blob->whole = 0;
+    blob->whole = blob->shown = 0;
     return start_over(blob, err);
 }
 
@@ -275,8 +282,8 @@ static int finish(void *self, khub_error *err)
         if (rc == KHUB_OK) rc = put_in_place(blob, err);
     }
     /* the blob first: no link is ever seen that shows nothing */
-    if (rc == KHUB_OK)
-        rc = khub__link_put(blob->store, blob->commit, blob->path, blob->etag, blob->distrusted, err);
+    if (rc == KHUB_OK && !blob->shown)
+        rc = khub__link_put(blob->store, blob->commit, blob->path, blob->etag, !blob->whole, err);
     leave(blob, 0);
     return rc;
 }

@@ -1,7 +1,6 @@
 #include "cache/layout.h"
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -27,10 +26,8 @@ int khub__layout_ref(char out[KHUB__LAYOUT_MAX], const char *revision, khub_erro
 
 void khub__layout_link(char out[KHUB__LAYOUT_MAX], const char *path, const char *etag)
 {
-    char *at = out; /* a path of 1,000 bytes has fewer than 500 folders of at least "x/", 3 bytes each would
-                       be too long for the array, so that the repeats are bounded */
-    char *last = out + KHUB__LAYOUT_MAX - KHUB__HASH_HEX_MAX - sizeof("../../blobs/");
-    for (; *path && at + 3 < last; path++)
+    char *at = out;
+    for (; *path; path++)
         if (*path == '/') memcpy(at, "../", 3), at += 3;
     snprintf(at, (size_t)(out + KHUB__LAYOUT_MAX - at), "../../blobs/%s", etag);
 }

@@ -4,7 +4,9 @@
 
 #include "cache/store.h"
 
-enum { KHUB__LAYOUT_MAX = 1200 }; /* the longest of them: a path in a repository has at most 1,000 bytes */
+/* The longest of them: a path in a repository has at most 1,000 bytes, so a link has at most 500 times "../".
+ */
+enum { KHUB__LAYOUT_MAX = 1700 };
 
 /* DIR/COMMIT or DIR/COMMIT/PATH (`path` not NULL). KHUB_E_INVAL: not a commit, or not a path to make on disk.
  */
@@ -14,7 +16,8 @@ int khub__layout_of_commit(char out[KHUB__LAYOUT_MAX], const char *dir, const ch
 /* refs/REV. KHUB_E_INVAL. */
 int khub__layout_ref(char out[KHUB__LAYOUT_MAX], const char *revision, khub_error *err);
 
-/* What a link at snapshots/COMMIT/PATH says: "../../blobs/ETAG", one more "../" for each folder in PATH. */
+/* What a link at snapshots/COMMIT/PATH says: "../../blobs/ETAG", one more "../" for each folder in PATH.
+ * `path` is one to make on disk. */
 void khub__layout_link(char out[KHUB__LAYOUT_MAX], const char *path, const char *etag);
 
 /* "kernels--ORG--NAME". The caller's; NULL: no memory. */

@@ -21,6 +21,10 @@ int khub__lock_try(khub__lock *lock, const khub__store *store, const char *etag,
  */
 void khub__lock_release(khub__lock *lock, int remove);
 
+/* 1: somebody holds a lock of this repository, so that something of it is being fetched. 0: nobody.
+ * KHUB_E_NOMEM. */
+int khub__lock_any_held(const khub__store *store, khub_error *err);
+
 /* Who holds it, in words: "process 123 (python3)". Its number, 0 when that can't be known. */
 long khub__lock_holder(char words[80], const khub__lock *lock);
 

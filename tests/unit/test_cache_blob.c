@@ -441,7 +441,8 @@ START_TEST(permissions_obey_the_umask)
     umask(002);
     ck_assert_int_eq(chmod(cache_root, 02775), 0);
     ck_khub_ok(bring(COMMIT, "a/b", HELLO_GIT, HELLO, &err), &err);
-    static const char *const folders[] = {BLOBS, FOLDER, (FOLDER "/snapshots/" COMMIT "/a"), (".locks/" FOLDER)};
+    static const char *const folders[] = {BLOBS, FOLDER, (FOLDER "/snapshots/" COMMIT "/a"),
+                                          (".locks/" FOLDER)};
     for (size_t i = 0; i < 4; i++)
         ck_assert_uint_eq(mode_of(at("%s", folders[i])), 02775);
     cache_end();

@@ -133,7 +133,8 @@ END_TEST
 
 START_TEST(refs_of_other_hands_are_read)
 {
-    static const char *const spaces[][2] = {{"", ""}, {"", "\n"}, {"", "\r\n"}, {"  ", " \n\n"}, {"\n\t", ""}};
+    static const char *const spaces[][2] = {
+        {"", ""}, {"", "\n"}, {"", "\r\n"}, {"  ", " \n\n"}, {"\n\t", ""}};
     cache_begin();
     khub_error err = {0};
     char commit[KHUB__COMMIT_MAX + 1];
@@ -410,8 +411,16 @@ START_TEST(copies_where_links_are_not_wanted)
     ck_assert_str_eq(get(at("%s", copy)), HELLO);
     ck_assert(khub__store_has(&store, COMMIT, "a/c.txt", 6));
     put(at("%s", copy), "cut");
-    ck_khub_ok(khub__store_link(&store, COMMIT, "a/c.txt", HELLO_GIT, &err), &err);
+    ck_khub_ok(bring(COMMIT, "a/c.txt", HELLO_GIT, HELLO, &err), &err);
     ck_assert_str_eq(get(at("%s", copy)), HELLO);
+    ck_assert_int_eq(entries(at(FOLDER "/blobs"), ""), 0); /* moved, as the peer does it */
+    unsetenv("HF_HUB_DISABLE_SYMLINKS");
+    ck_khub_ok(bring(COMMIT2, "c.txt", HELLO_GIT, HELLO, &err), &err);
+    setenv("HF_HUB_DISABLE_SYMLINKS", "yes", 1);
+    ck_khub_ok(bring(COMMIT2, "d.txt", HELLO_GIT, HELLO, &err), &err); /* the blob is another's: copied */
+    ck_assert_str_eq(get(at(FOLDER "/snapshots/" COMMIT2 "/c.txt")), HELLO);
+    ck_assert_int_eq(lstat(at(FOLDER "/snapshots/" COMMIT2 "/d.txt"), &st), 0);
+    ck_assert(S_ISREG(st.st_mode));
     ck_assert_int_eq(entries(at(FOLDER), ".tmp"), 0);
     cache_end();
 }

@@ -57,6 +57,15 @@ int khub__store_has(const khub__store *store, const char *commit, const char *pa
     return has;
 }
 
+int khub__link_is_copy(const khub__store *store, const char *commit, const char *path, uint64_t size)
+{
+    char at[KHUB__LAYOUT_MAX], full[KHUB__DISK_PATH_MAX];
+    struct stat st;
+    return khub__layout_of_commit(at, "snapshots", commit, path, NULL) == KHUB_OK &&
+           khub__disk_path(full, store, at) == 0 && lstat(full, &st) == 0 && S_ISREG(st.st_mode) &&
+           (size == UINT64_MAX || (uint64_t)st.st_size == size);
+}
+
 /* 1 when a link at the spot shows the blob: the same words, or the same file. */
 static int links_to(const khub__spot *spot, const char *text, size_t length, const char *wanted,
                     const struct stat *blob)
@@ -68,13 +77,13 @@ static int links_to(const khub__spot *spot, const char *text, size_t length, con
 }
 
 /* 1 when what stands at the spot can stay: a link to the blob, or a copy of its size. */
-static int can_stay(const khub__spot *spot, const char *wanted, const struct stat *blob, int anew)
+static int can_stay(const khub__spot *spot, const char *wanted, const struct stat *blob, int fresh)
 {
     char text[KHUB__LAYOUT_MAX];
     struct stat own;
     ssize_t n = readlinkat(spot->dir, spot->name, text, sizeof(text));
     if (n >= 0) return links_to(spot, text, (size_t)n, wanted, blob);
-    return !anew && fstatat(spot->dir, spot->name, &own, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(own.st_mode) &&
+    return !fresh && fstatat(spot->dir, spot->name, &own, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(own.st_mode) &&
            own.st_size == blob->st_size;
 }
 
@@ -127,7 +136,7 @@ static int refuses_links(int e)
 }
 
 static int place(const khub__spot *folder, const khub__spot *spot, const char *path, const char *etag,
-                 int anew)
+                 int fresh)
 {
     char wanted[KHUB__LAYOUT_MAX], blob[KHUB__COMMIT_MAX + 16];
     struct stat st;
@@ -137,9 +146,10 @@ static int place(const khub__spot *folder, const khub__spot *spot, const char *p
     int no_links = khub__env_is_true("HF_HUB_DISABLE_SYMLINKS");
     if (!no_links && symlinkat(wanted, spot->dir, spot->name) == 0) return 0;
     if (!no_links && errno == EEXIST)
-        return can_stay(spot, wanted, &st, anew) ? 0 : relink(folder, spot, wanted);
+        return can_stay(spot, wanted, &st, fresh) ? 0 : relink(folder, spot, wanted);
     if (!no_links && !refuses_links(errno)) return -1;
-    return can_stay(spot, wanted, &st, anew) ? 0 : copy(folder, spot, etag);
+    if (can_stay(spot, wanted, &st, fresh)) return 0;
+    return fresh ? renameat(folder->dir, blob, spot->dir, spot->name) : copy(folder, spot, etag);
 }
 
 int khub__store_link(const khub__store *store, const char *commit, const char *path, const char *etag,
@@ -148,8 +158,8 @@ int khub__store_link(const khub__store *store, const char *commit, const char *p
     return khub__link_put(store, commit, path, etag, 0, err);
 }
 
-int khub__link_put(const khub__store *store, const char *commit, const char *path, const char *etag, int anew,
-                   khub_error *err)
+int khub__link_put(const khub__store *store, const char *commit, const char *path, const char *etag,
+                   int fresh, khub_error *err)
 {
     char at[KHUB__LAYOUT_MAX];
     khub__spot spot, folder;
@@ -157,7 +167,7 @@ int khub__link_put(const khub__store *store, const char *commit, const char *pat
     if (rc == KHUB_OK) rc = khub__spot_open(&spot, store, at, 1, err);
     if (rc != KHUB_OK) return rc;
     rc = khub__spot_open(&folder, store, "blobs", 0, err);
-    if (rc == KHUB_OK && place(&folder, &spot, path, etag, anew) != 0)
+    if (rc == KHUB_OK && place(&folder, &spot, path, etag, fresh) != 0)
         rc = khub__disk_fail(err, store, at, "put it into the snapshot");
     khub__spot_close(&folder);
     khub__spot_close(&spot);

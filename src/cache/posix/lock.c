@@ -1,6 +1,7 @@
 #include "cache/lock.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -102,6 +103,31 @@ void khub__lock_release(khub__lock *lock, int remove)
     if (lock->fd >= 0) close(lock->fd);
     khub__free(lock->path);
     *lock = (khub__lock){.fd = -1};
+}
+
+static int is_held(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int held = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    return held;
+}
+
+int khub__lock_any_held(const khub__store *store, khub_error *err)
+{
+    char **names = NULL, *dir = lock_path(store, "");
+    size_t count = 0;
+    if (dir) dir[strlen(dir) - strlen("/.lock")] = 0;
+    int rc = dir ? khub__dir_list(&names, &count, dir, NULL) : KHUB_E_NOMEM, held = 0;
+    for (size_t i = 0; rc == KHUB_OK && !held && i < count; i++) {
+        char *path = khub__path_join(dir, names[i]);
+        if (!path) rc = KHUB_E_NOMEM;
+        held = path && is_held(path);
+        khub__free(path);
+    }
+    khub__free(names);
+    khub__free(dir);
+    return rc == KHUB_E_NOMEM ? khub__fail_memory(err, "looking at locks") : held;
 }
 
 /* The holder's number from the kernel's list of locks: "5: FLOCK  ADVISORY  WRITE 123 fe:00:456 0 EOF". */
