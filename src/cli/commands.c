@@ -1,6 +1,7 @@
 /* The table of commands. */
 #include "cli.h"
 
+extern const cli_command cli_cache;
 extern const cli_command cli_call;
 extern const cli_command cli_download_command;
 extern const cli_command cli_embed;
@@ -14,6 +15,7 @@ extern const cli_command cli_variants;
 extern const cli_command cli_versions;
 
 const cli_command *const cli_commands[] = {
+    &cli_cache,
     &cli_call,
     &cli_download_command,
     &cli_embed,

@@ -29,7 +29,7 @@ class SmallHub:
     def handler(hub):
         class Handler(http.server.BaseHTTPRequestHandler):
             def answer(self, body):
-                revision, _, path = urllib.parse.unquote(self.path.removeprefix(hub.prefix)).partition("/")
+                revision, _, path = map(urllib.parse.unquote, self.path.removeprefix(hub.prefix).partition("/"))
                 commit = hub.revisions.get(revision, revision)
                 data = hub.files.get(commit, {}).get(path) if self.path.startswith(hub.prefix) else None
                 self.send_response(404 if data is None else 200)
