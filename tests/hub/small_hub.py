@@ -8,6 +8,7 @@ import pathlib
 import platform
 import subprocess
 import threading
+import time
 import urllib.parse
 
 KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
@@ -26,6 +27,7 @@ class Hub:
         self.repos, self.trusted, self.moved, self.requests = {}, {"org": True}, {}, []
         self.lfs_from = 1 << 20  # bytes from which a file is an LFS object
         self.down = False  # True: every answer is 503
+        self.pause = 0  # seconds between pieces of 64 kB
         hub = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -94,7 +96,7 @@ class Hub:
             return self.send(handler, 404, b"", {"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found"})
         content = files[path]
         etag = hashlib.sha256(content).hexdigest() if len(content) >= self.lfs_from else blob_id(content)
-        self.send(handler, 200, content, {"ETag": f'"{etag}"', "X-Repo-Commit": commit})
+        self.send(handler, 200, content, {"ETag": f'"{etag}"', "X-Repo-Commit": commit, "Accept-Ranges": "bytes"})
 
     def entry(self, path, content):
         entry = {"type": "file", "path": path, "size": len(content), "oid": blob_id(content)}
@@ -105,15 +107,26 @@ class Hub:
     def send_json(self, handler, value):
         self.send(handler, 200, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
-    @staticmethod
-    def send(handler, status, body, headers=None):
+    def send(self, handler, status, body, headers=None):
+        start, size = handler.headers.get("Range"), len(body)
+        if status == 200 and start:
+            first, _, last = start.removeprefix("bytes=").partition("-")
+            last = int(last) if last else size - 1
+            status, body = 206, body[int(first):last + 1]
+            headers = {**(headers or {}), "Content-Range": f"bytes {first}-{last}/{size}"}
         handler.send_response(status)
         for name, value in (headers or {}).items():
             handler.send_header(name, value)
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
-        if handler.command == "GET":
-            handler.wfile.write(body)
+        if handler.command != "GET":
+            return
+        try:
+            for at in range(0, len(body), 1 << 16):
+                time.sleep(self.pause)
+                handler.wfile.write(body[at:at + (1 << 16)])
+        except (BrokenPipeError, ConnectionResetError):
+            handler.close_connection = True  # the client is gone
 
 
 def files_of(folder):

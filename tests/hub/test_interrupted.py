@@ -1,0 +1,147 @@
+"""What is left when a fetch ends in the middle: killed, canceled, its Hub gone."""
+
+import hashlib
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+import huggingface_hub
+import pytest
+from small_hub import KHUB, VARIANT, Hub, blob_id, fake, khub
+
+BUILD = f"build/{VARIANT}"
+
+
+@pytest.fixture
+def hub():
+    hub = Hub()
+    big = bytes(random.Random(4).randbytes(3 << 20))
+    hub.repos["kernels/org/good"] = {"v1": {**fake(), f"{BUILD}/data.bin": big, f"{BUILD}/more.txt": b"more"}}
+    yield hub
+    hub.close()
+
+
+def start(hub, cache, *arguments):
+    env = {**os.environ, "HOME": str(cache), "HF_HUB_CACHE": str(cache), "HF_ENDPOINT": hub.endpoint}
+    return subprocess.Popen([KHUB, *arguments], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            start_new_session=True)
+
+
+def check(cache):
+    """Nothing that is visible is half there."""
+    for blob in cache.glob("*/blobs/*"):
+        if blob.name.endswith(".incomplete"):
+            continue
+        content = blob.read_bytes()
+        name = hashlib.sha256(content).hexdigest() if len(blob.name) == 64 else blob_id(content)
+        assert name == blob.name
+    for link in cache.glob("*/snapshots/**/*"):
+        assert link.exists(), f"{link} leads nowhere"
+    for ref in cache.glob("*/refs/*"):
+        assert len(ref.read_text()) == 40
+    if cache.is_dir():
+        assert not huggingface_hub.scan_cache_dir(cache).warnings or not list(cache.glob("*/snapshots"))
+
+
+def test_killed_200_times(hub, tmp_path):
+    """At moments over the whole of a fetch. Afterwards the cache is in order, and the next fetch completes."""
+    rng = random.Random(200)
+    hub.pause = 0.0005
+    whole = time.monotonic()
+    run = start(hub, tmp_path / "whole", "get", "org/good@v1")
+    assert run.wait(60) == 0, run.stderr.read()
+    whole = time.monotonic() - whole
+    killed = 0
+    for i in range(200):
+        cache = tmp_path / f"cache{i}"
+        run = start(hub, cache, "get", "org/good@v1")
+        time.sleep(rng.uniform(0, whole))
+        os.killpg(run.pid, signal.SIGKILL)  # the command and the child that it works in
+        killed += run.wait(60) == -signal.SIGKILL
+        check(cache)
+        if i % 4 == 0:
+            again = khub(hub, cache, "get", "org/good@v1")
+            assert again.returncode == 0, again.stderr
+            check(cache)
+            assert not list(cache.glob("*/blobs/*.incomplete"))
+            assert khub(hub, cache, "cache", "verify").returncode == 0
+    assert killed > 100
+
+
+def test_a_second_fetch_goes_on_where_the_first_stopped(hub, tmp_path):
+    hub.pause = 0.02  # 48 pieces: a second
+    run = start(hub, tmp_path, "get", "org/good@v1")
+    while not any(p.stat().st_size > 1 << 20 for p in tmp_path.glob("*/blobs/*.incomplete")):
+        assert run.poll() is None
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait(60)
+    sent = []
+    send = hub.send
+    hub.send = lambda handler, status, body, headers=None: (sent.append(handler.headers.get("Range")), send(handler, status, body, headers))
+    hub.pause = 0
+    assert khub(hub, tmp_path, "get", "org/good@v1").returncode == 0
+    first = [r for r in sent if r]
+    assert first and int(first[0].removeprefix("bytes=").split("-")[0]) > 1 << 20
+    check(tmp_path)
+
+
+def test_ctrl_c(hub, tmp_path):
+    """Within 100 ms, as the shell expects of it, the cache in order."""
+    hub.pause = 0.5
+    run = start(hub, tmp_path, "get", "org/good@v1")
+    while not list(tmp_path.glob("*/blobs/*.incomplete")):
+        assert run.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os.killpg(run.pid, signal.SIGINT)
+    begun = time.monotonic()
+    assert run.wait(60) == -signal.SIGINT
+    assert time.monotonic() - begun < 2  # 100 ms is the client's unit test; here a machine may be slow
+    check(tmp_path)
+    hub.pause = 0
+    assert khub(hub, tmp_path, "get", "org/good@v1").returncode == 0
+
+
+def test_the_hub_goes_away(hub, tmp_path):
+    hub.pause = 0.01
+    run = start(hub, tmp_path, "get", "org/good@v1")
+    while not list(tmp_path.glob("*/blobs/*.incomplete")):
+        assert run.poll() is None
+        time.sleep(0.01)
+    hub.down = True
+    run.kill()
+    run.wait(60)
+    check(tmp_path)
+
+
+def test_readers_see_one_commit_or_the_other(hub, tmp_path):
+    """One process follows a branch that moves between two commits; eight read by version, offline."""
+    other = {**hub.repos["kernels/org/good"]["v1"], f"{BUILD}/more.txt": b"other"}
+    one = hub.repos["kernels/org/good"]["v1"]
+    commits = {hub.commit(one), hub.commit(other)}
+    for files in (one, other):
+        hub.repos["kernels/org/good"]["v1"] = files
+        assert khub(hub, tmp_path, "get", "org/good@v1", "--refresh").returncode == 0
+    end, seen, readers = time.monotonic() + 8, set(), []
+    follower = None
+    i = 0
+    while time.monotonic() < end or readers:
+        if time.monotonic() < end and (follower is None or follower.poll() is not None):
+            assert follower is None or follower.returncode == 0, follower.stderr.read()
+            i += 1
+            hub.repos["kernels/org/good"]["v1"] = (one, other)[i % 2]
+            follower = start(hub, tmp_path, "get", "org/good@v1", "--refresh")
+        while time.monotonic() < end and len(readers) < 8:
+            readers.append(start(hub, tmp_path, "get", "org/good@v1", "--offline"))
+        for run in [r for r in readers if r.poll() is not None]:
+            out, words = run.communicate()
+            assert run.returncode == 0, words
+            seen.add(pathlib.Path(out.strip()).parents[1].name)
+            readers.remove(run)
+        time.sleep(0.001)
+    follower.wait(60)
+    assert seen == commits
