@@ -49,7 +49,7 @@ def check(cache):
 def test_killed_200_times(hub, tmp_path):
     """At moments over the whole of a fetch. Afterwards the cache is in order, and the next fetch completes."""
     rng = random.Random(200)
-    hub.pause = 0.0005
+    hub.pause = 0.0002
     whole = time.monotonic()
     run = start(hub, tmp_path / "whole", "get", "org/good@v1")
     assert run.wait(60) == 0, run.stderr.read()

@@ -54,6 +54,25 @@ static void note_down(const khub__partial *partial, const khub__lock *lock)
     khub__lock_write_note(lock, note);
 }
 
+/* A process that ended and whose parent hasn't asked yet is there for kill(); it writes nothing any more. */
+static int is_zombie(long pid)
+{
+    char path[40], text[512] = "";
+    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    const char *end = n > 0 ? strrchr(text, ')') : NULL; /* PID (NAME) STATE: the name may hold anything */
+    return end && (end[1] == ' ') && (end[2] == 'Z' || end[2] == 'X');
+}
+
+static int runs(long pid)
+{
+    if (pid == getpid()) return 0; /* not another one: an earlier fetch of ours */
+    return (kill((pid_t)pid, 0) == 0 || errno != ESRCH) && !is_zombie(pid);
+}
+
 /* Is the writer of the note gone? We hold the lock, so it should be; where locks don't work it needn't. */
 static int is_gone(long pid, const char *host, time_t written)
 {
@@ -61,7 +80,7 @@ static int is_gone(long pid, const char *host, time_t written)
     host_name(here);
     time_t now = time(NULL);
     if (now < written || now - written > STALE_S) return 1;
-    return strcmp(here, host) == 0 && (pid == getpid() || (kill((pid_t)pid, 0) != 0 && errno == ESRCH));
+    return strcmp(here, host) == 0 && !runs(pid);
 }
 
 /* Opens the file that the note names under a new name of ours. */
