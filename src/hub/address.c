@@ -73,30 +73,34 @@ int khub__address_page(char **out, const char *endpoint, const char *page, const
     size_t prefix = strlen(home.path);
     khub__text text = {0};
     khub__text_add_bytes(&text, endpoint, strlen(endpoint) - prefix);
-    if (strncmp(to.path, home.path, prefix) != 0) khub__text_add(&text, home.path);
+    int has_prefix = strncmp(to.path, home.path, prefix) == 0 && strchr("/?", to.path[prefix]);
+    if (!has_prefix) khub__text_add(&text, home.path);
     khub__text_add(&text, to.path);
     khub__free(url);
     *out = khub__text_take(&text);
     return *out ? KHUB_OK : khub__fail_memory(err, "listing a repository");
 }
 
+/* What follows `start` in *text; NULL when it doesn't start so, or there is nothing already. */
+static const char *after(const char *text, const char *start)
+{
+    size_t length = strlen(start);
+    return text && strncmp(text, start, length) == 0 ? text + length : NULL;
+}
+
 int khub__address_repo(khub__repo *out, const char *endpoint, khub__repo_kind kind, const char *word,
                        const char *url)
 {
-    khub__text start_text = {0};
     khub__wanted wanted;
     char id[KHUB__REPO_ID_MAX + 1];
-    khub__text_addf(&start_text, "%s/api/%s/", endpoint, khub__repo_api(kind));
-    char *prefix = khub__text_take(&start_text);
-    size_t length = prefix ? strlen(prefix) : 0, end = strlen(url), tail = strlen(word);
-    int is_ours = prefix && strncmp(url, prefix, length) == 0 && end > length + tail + 1 &&
-                  strcmp(url + end - tail, word) == 0 && url[end - tail - 1] == '/' &&
-                  end - tail - 1 - length <= KHUB__REPO_ID_MAX;
-    khub__free(prefix);
-    if (!is_ours) return 0;
-    memcpy(id, url + length, end - tail - 1 - length);
-    id[end - tail - 1 - length] = 0;
-    if (strchr(id, '@') || khub__wanted_parse(&wanted, kind, id, NULL) != KHUB_OK) return 0;
+    const char *at = after(after(after(after(url, endpoint), "/api/"), khub__repo_api(kind)), "/");
+    const char *end = at ? strrchr(at, '/') : NULL;
+    if (!end || strcmp(end + 1, word) != 0 || end - at > KHUB__REPO_ID_MAX ||
+        memchr(at, '@', (size_t)(end - at)))
+        return 0;
+    memcpy(id, at, (size_t)(end - at));
+    id[end - at] = 0;
+    if (khub__wanted_parse(&wanted, kind, id, NULL) != KHUB_OK) return 0;
     *out = wanted.repo;
     return 1;
 }
