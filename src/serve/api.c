@@ -7,12 +7,21 @@
 
 enum { PAGE = 1000 };
 
+/* An answer that lacks an item is none: where one can't be added, *list becomes NULL. */
+static void append(json_t **list, json_t *item)
+{
+    if (*list && json_array_append_new(*list, item) == 0) return;
+    if (!*list) json_decref(item);
+    json_decref(*list);
+    *list = NULL;
+}
+
 static json_t *siblings(const serve_listing *listing)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < listing->count; i++)
         if (!listing->entries[i].directory)
-            json_array_append_new(list, json_pack("{s:s}", "rfilename", listing->entries[i].path));
+            append(&list, json_pack("{s:s}", "rfilename", listing->entries[i].path));
     return list;
 }
 
@@ -46,7 +55,7 @@ serve_answer serve_api_refs(const serve_address *address, const serve_found *fou
 {
     json_t *lists[] = {json_array(), json_array(), json_array()};
     for (size_t i = 0; i < found->refs->count; i++)
-        json_array_append_new(lists[found->refs->refs[i].kind], ref_object(&found->refs->refs[i]));
+        append(&lists[found->refs->refs[i].kind], ref_object(&found->refs->refs[i]));
     json_t *body =
         json_pack("{s:o, s:[], s:o}", "branches", lists[SERVE_BRANCH], "converts", "tags", lists[SERVE_TAG]);
     if (body && address->pull_requests) json_object_set(body, "pullRequests", lists[SERVE_OTHER_REF]);
@@ -59,14 +68,14 @@ static json_t *entry_object(const serve_entry *entry)
     if (entry->directory)
         return json_pack("{s:s, s:s, s:i, s:s}", "type", "directory", "oid", entry->names.oid, "size", 0,
                          "path", entry->path);
-    json_t *file = json_pack("{s:s, s:s, s:I, s:s}", "type", "file", "oid", entry->names.oid, "size",
-                             (json_int_t)entry->size, "path", entry->path);
-    if (file && entry->names.sha256[0])
-        json_object_set_new(file, "lfs",
-                            json_pack("{s:s, s:I, s:i}", "oid", entry->names.sha256, "size",
-                                      (json_int_t)entry->size, "pointerSize",
-                                      serve_pointer_size(entry->size)));
-    return file;
+    const char *sha256 = entry->names.sha256;
+    json_int_t size = (json_int_t)entry->size;
+    if (!*sha256)
+        return json_pack("{s:s, s:s, s:I, s:s}", "type", "file", "oid", entry->names.oid, "size", size,
+                         "path", entry->path);
+    return json_pack("{s:s, s:s, s:I, s:s, s:{s:s, s:I, s:i}}", "type", "file", "oid", entry->names.oid,
+                     "size", size, "path", entry->path, "lfs", "oid", sha256, "size", size, "pointerSize",
+                     serve_pointer_size(entry->size));
 }
 
 /* The address of the page from `cursor` on, of the same commit: a branch may move between two pages. */
@@ -93,9 +102,9 @@ serve_answer serve_api_tree(const serve_address *address, const serve_found *fou
     json_t *body = json_array();
     size_t at = address->cursor;
     const serve_entry *entry = serve_listing_next(found->listing, &at, address->path, address->recursive);
-    for (; entry && json_array_size(body) < PAGE;
+    for (; entry && body && json_array_size(body) < PAGE;
          entry = serve_listing_next(found->listing, &at, address->path, address->recursive))
-        json_array_append_new(body, entry_object(entry));
+        append(&body, entry_object(entry));
     serve_answer answer = serve_answer_json(200, body);
     if (entry) add_next(&answer, address, found->listing->commit, base, at - 1);
     serve_answer_header(&answer, "X-Repo-Commit", found->listing->commit);

@@ -172,9 +172,10 @@ static int look_at_snapshot(serve_look *look, const char *where, const char *com
     int rc = list_snapshot(&listing, where, commit, &why);
     if (rc == KHUB_E_NOTFOUND) return KHUB_OK; /* it went */
     if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
-    int64_t version = kind == SERVE_KERNEL ? serve_version_of(listing) : -1;
+    int64_t version = -1;
+    if (kind == SERVE_KERNEL) rc = serve_version_of(&version, listing, err);
     snprintf(name, sizeof(name), "v%lld", (long long)version);
-    if (version >= 0 && !serve_refs_find(look->refs, SERVE_BRANCH, name))
+    if (rc == KHUB_OK && version >= 0 && !serve_refs_find(look->refs, SERVE_BRANCH, name))
         rc = serve_refs_add(look->refs, name, commit, SERVE_BRANCH, err);
     int kept = look->keep(look->self, listing, rc == KHUB_OK ? err : NULL);
     return rc == KHUB_OK ? kept : rc;

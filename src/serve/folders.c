@@ -32,12 +32,13 @@ static int look_at_state(serve_look *look, const char *where, khub_error *err)
     serve_listing *listing;
     int rc = serve_folder_list(&listing, where, NULL, NULL, err);
     if (rc != KHUB_OK) return rc;
-    char version[24];
-    int64_t number = serve_version_of(listing);
-    snprintf(version, sizeof(version), "v%lld", (long long)number);
-    rc = serve_refs_add(look->refs, "main", listing->commit, SERVE_BRANCH, err);
-    if (rc == KHUB_OK && number >= 0)
-        rc = serve_refs_add(look->refs, version, listing->commit, SERVE_BRANCH, err);
+    char name[24];
+    int64_t version;
+    rc = serve_version_of(&version, listing, err);
+    snprintf(name, sizeof(name), "v%lld", (long long)version);
+    if (rc == KHUB_OK) rc = serve_refs_add(look->refs, "main", listing->commit, SERVE_BRANCH, err);
+    if (rc == KHUB_OK && version >= 0)
+        rc = serve_refs_add(look->refs, name, listing->commit, SERVE_BRANCH, err);
     int kept = look->keep(look->self, listing, rc == KHUB_OK ? err : NULL);
     return rc == KHUB_OK ? kept : rc;
 }

@@ -1,5 +1,6 @@
 #include "serve/version.h"
 
+#include "base/error.h"
 #include "base/json.h"
 #include "base/memory.h"
 
@@ -23,19 +24,20 @@ static int read_file(char *text, size_t size, const char *where)
     return have == size ? 0 : -1;
 }
 
-static int64_t version_in(const serve_entry *entry)
+/* *version stays as it is when the file says none. */
+static int version_in(int64_t *version, const serve_entry *entry, khub_error *err)
 {
-    if (!entry->where || entry->size > METADATA_MAX) return -1;
+    if (!entry->where || entry->size > METADATA_MAX) return KHUB_OK;
     char *text = khub__malloc((size_t)entry->size + 1);
     json_t *root = NULL;
-    int64_t version = -1;
     const khub__json_source source = {entry->path, NULL};
-    if (text && read_file(text, (size_t)entry->size, entry->where) == 0 &&
-        khub__json_parse(&root, text, (size_t)entry->size, entry->path, NULL) == KHUB_OK)
-        khub__json_integer(&version, root, "version", &source);
+    int rc = text ? KHUB_OK : KHUB_E_NOMEM;
+    if (rc == KHUB_OK && read_file(text, (size_t)entry->size, entry->where) == 0)
+        rc = khub__json_parse(&root, text, (size_t)entry->size, entry->path, NULL);
+    if (rc == KHUB_OK && root) khub__json_integer(version, root, "version", &source);
     json_decref(root);
     khub__free(text);
-    return version;
+    return rc == KHUB_E_NOMEM ? khub__fail_memory(err, "reading metadata.json") : KHUB_OK;
 }
 
 /* build/VARIANT/metadata.json */
@@ -45,12 +47,13 @@ static int is_metadata(const char *path)
     return variant && !strcmp(variant, "/metadata.json");
 }
 
-int64_t serve_version_of(const serve_listing *listing)
+int serve_version_of(int64_t *version, const serve_listing *listing, khub_error *err)
 {
     size_t at = 0;
-    for (const serve_entry *entry; (entry = serve_listing_next(listing, &at, "build", 1));) {
-        int64_t version = is_metadata(entry->path) ? version_in(entry) : -1;
-        if (version >= 0) return version;
-    }
-    return -1;
+    int rc = KHUB_OK;
+    *version = -1;
+    for (const serve_entry *entry;
+         rc == KHUB_OK && *version < 0 && (entry = serve_listing_next(listing, &at, "build", 1));)
+        if (is_metadata(entry->path)) rc = version_in(version, entry, err);
+    return rc;
 }

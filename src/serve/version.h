@@ -4,7 +4,7 @@
 
 #include "serve/listing.h"
 
-/* `version` of the metadata.json of the first build that has one. -1: none says it. */
-int64_t serve_version_of(const serve_listing *listing);
+/* `version` of the metadata.json of the first build that has one. -1: none says it. KHUB_E_NOMEM. */
+int serve_version_of(int64_t *version, const serve_listing *listing, khub_error *err);
 
 #endif
