@@ -125,7 +125,7 @@ static int start_over(khub__blob *blob, khub_error *err)
     khub__partial_drop(&blob->partial, 0);
     blob->have = 0;
     blob->resumed = 0;
-    if (khub__partial_create(&blob->partial, &blob->lock) != KHUB_OK)
+    if (khub__partial_create(&blob->partial, &blob->lock, blob->size < KEEP_MIN) != KHUB_OK)
         return fail_write(blob, "create it", err);
     return start_hash(blob, err);
 }

@@ -10,6 +10,7 @@ typedef struct khub__lock {
     int fd;      /* -1: not open */
     int held;    /* 1: ours, or there is no way to lock here and we go without */
     int created; /* 1: the lock's file wasn't there before */
+    int noted;   /* 1: there is a note in it */
     char *path;  /* NULL: not asked for yet */
 } khub__lock;
 
@@ -31,7 +32,7 @@ long khub__lock_holder(char words[80], const khub__lock *lock);
 /* What the holder before us left in the lock's file for the next (empty when it ended well), and the other
  * way. The file is ours while we hold it; the other tools don't read it. */
 enum { KHUB__NOTE_MAX = 200 };
-void khub__lock_read_note(char note[KHUB__NOTE_MAX], const khub__lock *lock);
-void khub__lock_write_note(const khub__lock *lock, const char *note);
+void khub__lock_read_note(char note[KHUB__NOTE_MAX], khub__lock *lock);
+void khub__lock_write_note(khub__lock *lock, const char *note);
 
 #endif

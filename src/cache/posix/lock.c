@@ -60,10 +60,12 @@ static int open_file(khub__lock *lock)
     return fd < 0 && errno == EEXIST ? open(lock->path, O_RDWR | flags) : fd;
 }
 
-/* 1 when the open file still has the lock's name: who removes a lock's file does it while holding it. */
+/* 1 when the open file still has the lock's name: who removes a lock's file does it while holding it, and
+ * removes none but his own. */
 static int is_current(const khub__lock *lock)
 {
     struct stat ours, named;
+    if (lock->created) return 1;
     return fstat(lock->fd, &ours) == 0 && stat(lock->path, &named) == 0 && ours.st_ino == named.st_ino &&
            ours.st_dev == named.st_dev;
 }
@@ -168,15 +170,18 @@ long khub__lock_holder(char words[80], const khub__lock *lock)
     return pid;
 }
 
-void khub__lock_read_note(char note[KHUB__NOTE_MAX], const khub__lock *lock)
+void khub__lock_read_note(char note[KHUB__NOTE_MAX], khub__lock *lock)
 {
-    ssize_t n = lock->fd >= 0 && lock->held ? pread(lock->fd, note, KHUB__NOTE_MAX - 1, 0) : 0;
+    int fresh = lock->fd < 0 || !lock->held || lock->created;
+    ssize_t n = fresh ? 0 : pread(lock->fd, note, KHUB__NOTE_MAX - 1, 0);
     note[n > 0 ? n : 0] = 0;
+    lock->noted = n > 0;
 }
 
-void khub__lock_write_note(const khub__lock *lock, const char *note)
+void khub__lock_write_note(khub__lock *lock, const char *note)
 {
-    if (lock->fd < 0 || !lock->held) return;
     size_t n = strlen(note);
+    if (lock->fd < 0 || !lock->held || (n == 0 && !lock->noted)) return;
     if (n == 0 || pwrite(lock->fd, note, n, 0) == (ssize_t)n) (void)!ftruncate(lock->fd, (off_t)n);
+    lock->noted = n > 0;
 }

@@ -45,7 +45,7 @@ static void host_name(char out[64])
 }
 
 /* "khub-1A2B3C4D PID HOST": who writes which file. */
-static void note_down(const khub__partial *partial, const khub__lock *lock)
+static void note_down(const khub__partial *partial, khub__lock *lock)
 {
     char note[KHUB__NOTE_MAX], host[64];
     host_name(host);
@@ -101,7 +101,7 @@ static int claim(khub__partial *partial, const char *word, long pid, const char 
     return partial->file < 0 ? -1 : 0;
 }
 
-uint64_t khub__partial_adopt(khub__partial *partial, const khub__lock *lock, uint64_t size)
+uint64_t khub__partial_adopt(khub__partial *partial, khub__lock *lock, uint64_t size)
 {
     char note[KHUB__NOTE_MAX], word[16], host[64];
     long pid;
@@ -119,9 +119,34 @@ uint64_t khub__partial_adopt(khub__partial *partial, const khub__lock *lock, uin
     return 0;
 }
 
-int khub__partial_create(khub__partial *partial, const khub__lock *lock)
+/* How an open file is called as long as it has no name. */
+static void fd_path(char out[40], int fd)
+{
+    snprintf(out, 40, "/proc/self/fd/%d", fd);
+}
+
+/* A file without a name: it goes with the process, however that ends. -1: not here. */
+static int open_unnamed(const khub__partial *partial)
+{
+#ifdef O_TMPFILE
+    char path[40];
+    int fd = openat(partial->blobs.dir, ".", O_RDWR | O_APPEND | O_TMPFILE | O_CLOEXEC, 0666);
+    if (fd < 0) return -1;
+    fd_path(path, fd);
+    if (access(path, F_OK) == 0) return fd; /* else it couldn't be given a name later */
+    close(fd);
+#else
+    (void)partial;
+#endif
+    return -1;
+}
+
+int khub__partial_create(khub__partial *partial, khub__lock *lock, int small)
 {
     char begin[KHUB__COMMIT_MAX + 16];
+    partial->name[0] = 0;
+    partial->file = small ? open_unnamed(partial) : -1;
+    if (partial->file >= 0) return KHUB_OK;
     snprintf(begin, sizeof(begin), "%s.khub-", partial->blobs.name);
     for (int attempt = 0; attempt < 100 && partial->file < 0; attempt++) {
         khub__disk_temporary(partial->name, begin, ".incomplete");
@@ -130,8 +155,21 @@ int khub__partial_create(khub__partial *partial, const khub__lock *lock)
         if (partial->file < 0 && errno != EEXIST) return -1;
     }
     if (partial->file < 0) return -1;
-    note_down(partial, lock);
+    if (!small) note_down(partial, lock);
     return KHUB_OK;
+}
+
+/* Gives a file without a name the blob's, at once where that is free. */
+static int name_it(khub__partial *partial)
+{
+    char path[40], begin[KHUB__COMMIT_MAX + 16];
+    const khub__spot *to = &partial->blobs;
+    fd_path(path, partial->file);
+    if (linkat(AT_FDCWD, path, to->dir, to->name, AT_SYMLINK_FOLLOW) == 0) return 1;
+    if (errno != EEXIST) return -1;
+    snprintf(begin, sizeof(begin), "%s.khub-", to->name);
+    khub__disk_temporary(partial->name, begin, ".incomplete");
+    return linkat(AT_FDCWD, path, to->dir, partial->name, AT_SYMLINK_FOLLOW);
 }
 
 /* No sync: a blob that a power cut shortens or empties is found by its size, which is compared with the list
@@ -139,13 +177,16 @@ int khub__partial_create(khub__partial *partial, const khub__lock *lock)
  * fetching them. */
 int khub__partial_commit(khub__partial *partial)
 {
-    int failed = close(partial->file); /* some file systems tell only here that the disk is full */
-    partial->file = -1;
-    if (!failed)
-        failed = renameat(partial->blobs.dir, partial->name, partial->blobs.dir, partial->blobs.name);
-    if (!failed) return KHUB_OK;
+    int dir = partial->blobs.dir, named = partial->name[0] ? 0 : name_it(partial), failed = named < 0;
     int saved = errno;
-    unlinkat(partial->blobs.dir, partial->name, 0);
+    if (close(partial->file) != 0 && !failed)
+        failed = 1, saved = errno; /* some tell only here that the disk is full */
+    partial->file = -1;
+    if (!failed && named == 1) return KHUB_OK;
+    if (!failed && renameat(dir, partial->name, dir, partial->blobs.name) != 0) failed = 1, saved = errno;
+    if (!failed) return KHUB_OK;
+    if (named == 1) unlinkat(dir, partial->blobs.name, 0);
+    if (partial->name[0]) unlinkat(dir, partial->name, 0);
     errno = saved;
     return -1;
 }
@@ -155,7 +196,7 @@ void khub__partial_drop(khub__partial *partial, int keep)
     if (partial->file < 0) return;
     close(partial->file);
     partial->file = -1;
-    if (!keep) unlinkat(partial->blobs.dir, partial->name, 0);
+    if (!keep && partial->name[0]) unlinkat(partial->blobs.dir, partial->name, 0);
 }
 
 int64_t khub__partial_read(const khub__partial *partial, void *data, size_t max, uint64_t at)
