@@ -16,8 +16,9 @@ typedef struct khub_model_options {
     unsigned threads;   /* 0: as many as the system allows this process */
 } khub_model_options;
 
-/* Opens the model in `directory`: config.json, model.safetensors (mapped, not copied), its tokenizer, and
- * sentence-transformers' modules.json with the pooling where they stand. Every slot holds the standard
+/* Opens the model in `directory`: config.json, model.safetensors or the files that
+ * model.safetensors.index.json names (mapped, not copied), its tokenizer, and sentence-transformers'
+ * modules.json with the pooling where they stand. Every slot holds the standard
  * function. `options` may be NULL. *out is the caller's, used by one thread at a time.
  * KHUB_E_NOTFOUND, KHUB_E_FORMAT, KHUB_E_UNSUPPORTED (architecture, dtype), KHUB_E_IO, KHUB_E_NOMEM: each
  * names the file and the fact. */

@@ -265,7 +265,7 @@ int64_t khub__bert_capacity(const khub__bert *bert)
 
 void khub__bert_relax(const khub__bert *bert)
 {
-    khub__safetensors_relax(bert->weights.file);
+    khub__checkpoint_relax(&bert->weights.checkpoint);
 }
 
 /* word + type + position of every token, in this order, as Transformers adds them; token type 0. */
@@ -280,7 +280,7 @@ static int embed_tokens(khub__bert *bert, const int32_t *ids, const int64_t *len
             if (id < 0 || id >= bert->config.vocabulary)
                 return khub__fail(
                     err, KHUB_E_FORMAT, "%s: the tokenizer gave token %d, the model has %d of them",
-                    khub__safetensors_path(bert->weights.file), (int)id, (int)bert->config.vocabulary);
+                    khub__weights_path(&bert->weights, bert->words), (int)id, (int)bert->config.vocabulary);
             khub__stored_floats(row, bert->words, id * n, n);
             khub__stored_floats(part, bert->types, 0, n);
             for (int64_t k = 0; k < n; k++)

@@ -1,9 +1,7 @@
 #include "model/weights.h"
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "tensor/array.h"
 
@@ -69,6 +67,13 @@ void khub__stored_floats(float *out, const khub__stored *stored, int64_t from, i
     reader->floats(out, (const char *)stored->data + (size_t)from * reader->item, count);
 }
 
+const char *khub__weights_path(const khub__weights *weights, const khub__stored *stored)
+{
+    const char *path;
+    khub__checkpoint_find(&weights->checkpoint, stored->name, &path);
+    return path;
+}
+
 /* The name in the file, into `text`. */
 static const char *full_name(khub__text *text, const khub__weights *weights, const char *name)
 {
@@ -79,12 +84,12 @@ static const char *full_name(khub__text *text, const khub__weights *weights, con
 int khub__weights_find(const khub__stored **out, const khub__weights *weights, const char *name, int32_t ndim,
                        const int64_t *shape, khub_error *err)
 {
-    const char *path = khub__safetensors_path(weights->file);
     char wanted[128], found[128];
+    const char *path;
     khub__text text = {0};
     const char *full = full_name(&text, weights, name);
     if (!full) return khub__fail_memory(err, "reading a model");
-    const khub__stored *t = khub__safetensors_find(weights->file, full);
+    const khub__stored *t = khub__checkpoint_find(&weights->checkpoint, full, &path);
     khub__text_free(&text);
     khub__shape_text(wanted, ndim, shape);
     if (!t)
@@ -127,37 +132,25 @@ int khub__weights_get(khub_tensor *out, khub__weights *weights, const char *name
     return out->data ? KHUB_OK : khub__fail_memory(err, "reading a model's weights");
 }
 
-static int open_file(khub__weights *out, const char *directory, const char *path, khub_error *err)
+/* "bert." when that is what stands in front of `known`. */
+static int find_prefix(khub__weights *out, const char *known, khub_error *err)
 {
-    if (khub__file_kind(path) != KHUB__FILE_NONE) return khub__safetensors_open(&out->file, path, err);
-    char *index = khub__path_join(directory, "model.safetensors.index.json");
-    if (!index) return khub__fail_memory(err, "reading a model");
-    int sharded = khub__file_kind(index) == KHUB__FILE_REGULAR;
-    khub__free(index);
-    if (sharded)
-        return khub__fail(err, KHUB_E_UNSUPPORTED,
-                          "%s: weights in several files (model.safetensors.index.json) aren't supported",
-                          directory);
-    return khub__fail(err, KHUB_E_NOTFOUND,
-                      "%s: there is no such file (other formats of weights aren't read)", path);
+    if (khub__checkpoint_find(&out->checkpoint, known, NULL)) return KHUB_OK;
+    khub__text text = {0};
+    out->prefix = "bert.";
+    const char *full = full_name(&text, out, known);
+    if (!full) return khub__fail_memory(err, "reading a model");
+    if (!khub__checkpoint_find(&out->checkpoint, full, NULL)) out->prefix = "";
+    khub__text_free(&text);
+    return KHUB_OK;
 }
 
 int khub__weights_open(khub__weights *out, const char *directory, const char *known, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
     out->prefix = "";
-    char *path = khub__path_join(directory, "model.safetensors");
-    if (!path) return khub__fail_memory(err, "reading a model");
-    int rc = open_file(out, directory, path, err);
-    khub__free(path);
-    if (rc == KHUB_OK && !khub__safetensors_find(out->file, known)) {
-        khub__text text = {0};
-        out->prefix = "bert.";
-        const char *full = full_name(&text, out, known);
-        if (!full || !khub__safetensors_find(out->file, full)) out->prefix = "";
-        khub__text_free(&text);
-    }
-    return rc;
+    int rc = khub__checkpoint_open(&out->checkpoint, directory, err);
+    return rc == KHUB_OK ? find_prefix(out, known, err) : rc;
 }
 
 void khub__weights_close(khub__weights *weights)
@@ -165,6 +158,6 @@ void khub__weights_close(khub__weights *weights)
     for (size_t i = 0; i < weights->count; i++)
         khub__free(weights->converted[i]);
     khub__free(weights->converted);
-    khub__safetensors_close(weights->file);
+    khub__checkpoint_close(&weights->checkpoint);
     memset(weights, 0, sizeof(*weights));
 }

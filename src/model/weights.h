@@ -1,20 +1,19 @@
-/* A model's weights: tensors of its file by the names that Transformers gives them, as float32. */
+/* A model's weights: its tensors by the names that Transformers gives them, as float32. */
 #ifndef MODEL_WEIGHTS_H
 #define MODEL_WEIGHTS_H
 
-#include "model/safetensors.h"
+#include "model/checkpoint.h"
 
 /* The weights of one model. {0} is closed. */
 typedef struct khub__weights {
-    khub__safetensors *file; /* owned */
-    const char *prefix;      /* in front of each name: "" or "bert." */
-    float **converted;       /* what wasn't float32 and aligned, owned */
+    khub__checkpoint checkpoint;
+    const char *prefix; /* in front of each name: "" or "bert." */
+    float **converted;  /* what wasn't float32 and aligned, owned */
     size_t count, capacity;
 } khub__weights;
 
-/* Opens DIRECTORY/model.safetensors. `known` is a tensor that every model of the kind has; it tells whether
- * names have a prefix. KHUB_E_NOTFOUND (the file), KHUB_E_UNSUPPORTED (sharded), and as
- * khub__safetensors_open. */
+/* Opens the checkpoint in DIRECTORY. `known` is a tensor that every model of the kind has; it tells whether
+ * names have a prefix. Failures as khub__checkpoint_open's. */
 int khub__weights_open(khub__weights *out, const char *directory, const char *known, khub_error *err);
 void khub__weights_close(khub__weights *weights); /* zeroed is a no-op */
 
@@ -23,11 +22,14 @@ void khub__weights_close(khub__weights *weights); /* zeroed is a no-op */
 int khub__weights_find(const khub__stored **out, const khub__weights *weights, const char *name, int32_t ndim,
                        const int64_t *shape, khub_error *err);
 
-/* The same as float32, in the file's mapping where that is what it holds; valid until close. */
+/* The same as float32, in its file's mapping where that is what it holds; valid until close. */
 int khub__weights_get(khub_tensor *out, khub__weights *weights, const char *name, int32_t ndim,
                       const int64_t *shape, khub_error *err);
 
 /* Elements [from, from + count) of a tensor that khub__weights_find found. */
 void khub__stored_floats(float *out, const khub__stored *stored, int64_t from, int64_t count);
+
+/* The file that holds such a tensor. */
+const char *khub__weights_path(const khub__weights *weights, const khub__stored *stored);
 
 #endif

@@ -14,7 +14,7 @@ import pytest
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "oracle")]
 from reference import Reference  # noqa: E402
-from tiny_model import CONFIG, MODULES, POOLING, ids_of, make_tensors, safetensors, write_model  # noqa: E402
+from tiny_model import CONFIG, MODULES, POOLING, ids_of, make_tensors, safetensors, split_weights, write_model  # noqa: E402
 
 KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
 TEXTS = ["hello world", "", "a cat sat on the mat .", "the cat", "dog"]
@@ -69,6 +69,14 @@ def test_same_as_reference(tmp_path, name, kernels):
     expected = Reference(made).embed([ids_of(text) for text in TEXTS])
     # float32 through two layers of 8: some roundings of values up to about 10
     np.testing.assert_allclose(vectors("--model", made, kernels, *TEXTS), expected, rtol=0, atol=3e-6)
+
+
+@pytest.mark.parametrize("kernels", ["--kernels", "--no-kernels"])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_weights_in_several_files_are_the_same_bits(tmp_path, model, kernels, count):
+    split = split_weights(write_model(tmp_path / "model"), count)
+    assert len(list(split.glob("model-*.safetensors"))) == count
+    assert vectors("--model", split, kernels, *TEXTS).tobytes() == vectors("--model", model, kernels, *TEXTS).tobytes()
 
 
 def test_printed_numbers_read_back_to_the_same_bits(tmp_path, model):
@@ -284,15 +292,21 @@ def weights(made, **changes):
     (made / "model.safetensors").write_bytes(safetensors(tensors))
 
 
-def cut_file(made, by):
-    raw = (made / "model.safetensors").read_bytes()
-    (made / "model.safetensors").write_bytes(raw[:by] if by < 0 else raw + bytes(by))
+def cut_file(made, by, name="model.safetensors"):
+    raw = (made / name).read_bytes()
+    (made / name).write_bytes(raw[:by] if by < 0 else raw + bytes(by))
 
 
 def edit_header(made, old, new):
     raw = (made / "model.safetensors").read_bytes()
     assert old in raw and len(old) == len(new)
     (made / "model.safetensors").write_bytes(raw.replace(old, new, 1))
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
 
 
 def write(made, name, text):
@@ -317,9 +331,32 @@ BAD = {
     "heads": (lambda m: change(m, "config.json", num_attention_heads=3), '"hidden_size" 8', '"num_attention_heads" 3'),
     "more layers": (lambda m: change(m, "config.json", num_hidden_layers=3), "encoder.layer.2.attention.self.query.weight", "missing"),
     "no weights": (lambda m: (m / "model.safetensors").unlink(), "model.safetensors", "no such file"),
-    "sharded": (
+    "index without files": (
         lambda m: ((m / "model.safetensors").unlink(), write(m, "model.safetensors.index.json", "{}")),
-        "several files",
+        'model.safetensors.index.json: "weight_map" is missing',
+    ),
+    "a file of several missing": (
+        lambda m: (split_weights(m) / "model-00002-of-00003.safetensors").unlink(),
+        "model-00002-of-00003.safetensors: there is no such file",
+        'the tensor "embeddings.position_embeddings.weight"',
+    ),
+    "a file of several cut off": (
+        lambda m: cut_file(split_weights(m), -4, "model-00002-of-00003.safetensors"),
+        "model-00002-of-00003.safetensors: tensor",
+        "cut off?",
+    ),
+    "a tensor in none of several files": (
+        lambda m: (weights(m, **{QUERY: None}), split_weights(m)),
+        'model.safetensors.index.json: the tensor "encoder.layer.0.attention.self.query.weight" [8,8] is missing',
+    ),
+    "a tensor of another shape in several files": (
+        lambda m: (weights(m, **{QUERY: (8, 4)}), split_weights(m, 1)),
+        "model-00001-of-00001.safetensors: the tensor",
+        "[8,4]",
+    ),
+    "an index that leads out": (
+        lambda m: edit(split_weights(m) / "model.safetensors.index.json", "model-00003-of", "../model-00003-of"),
+        'is said to be in "../model-00003-of-00003.safetensors"',
     ),
     "weights are a pointer": (
         lambda m: write(m, "model.safetensors", "version https://git-lfs.github.com/spec/v1\n"),
@@ -386,6 +423,11 @@ def test_no_model(tmp_path):
     refused(khub("--model", tmp_path / "file", "hello"), 1, "is a file")
 
 
+@pytest.mark.parametrize("name", ["nowhere", "a/b/c", "~/model", "model/", "@main", ".hidden/model", ""])
+def test_neither_a_directory_nor_a_name_of_the_hub(tmp_path, name):
+    refused(khub("--model", name, "hello", cwd=tmp_path), 1, "neither a directory", "No such file", "ORG/NAME")
+
+
 def test_no_lines(tmp_path, model):
     refused(khub("--model", model, "--file", tmp_path / "nowhere"), 1, tmp_path / "nowhere", "No such file")
     refused(khub("--model", model, "--file", tmp_path), 1, tmp_path, "directory")
@@ -404,7 +446,7 @@ def test_bad_mapping(tmp_path, model):
 @pytest.mark.parametrize(
     "args, words",
     [
-        ([], "--model DIR is missing"),
+        ([], "--model NAME is missing"),
         (["--model"], "--model needs a value"),
         (["--model", "x"], "no text"),
         (["--model", "x", "--file", "y", "z"], "not both"),

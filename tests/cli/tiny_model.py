@@ -81,6 +81,30 @@ def safetensors(tensors, dtype="F32", padding=0):
     return struct.pack("<Q", len(text)) + text + data
 
 
+def read_safetensors(path):
+    """Of float32 alone."""
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header, data = json.loads(raw[8 : 8 + length]), raw[8 + length :]
+    header.pop("__metadata__", None)
+    return {name: np.frombuffer(data[slice(*t["data_offsets"])], "<f4").reshape(t["shape"]) for name, t in header.items()}
+
+
+def split_weights(directory, count=3):
+    """Puts `count` files and their index in the place of model.safetensors; tensors in turn, so that every layer is in all files."""
+    whole = directory / "model.safetensors"
+    tensors = read_safetensors(whole)
+    index = {"metadata": {"total_size": sum(array.nbytes for array in tensors.values())}, "weight_map": {}}
+    for i in range(count):
+        file = f"model-{i + 1:05}-of-{count:05}.safetensors"
+        names = list(tensors)[i::count]
+        (directory / file).write_bytes(safetensors({name: tensors[name] for name in names}))
+        index["weight_map"].update(dict.fromkeys(names, file))
+    (directory / "model.safetensors.index.json").write_text(json.dumps(index))
+    whole.unlink()
+    return directory
+
+
 def write_model(directory, config={}, tensors=None, dtype="F32", prefix="", padding=0, modules=MODULES, pooling=POOLING, seed=1):
     """Writes a model; `config` and `pooling` hold what differs, None takes a field out. Returns the directory."""
     directory.mkdir(parents=True, exist_ok=True)
