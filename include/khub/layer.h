@@ -67,6 +67,8 @@ typedef struct khub_kernelize_options {
     int require;                   /* not 0: what the mapping names must serve; an error lists what doesn't */
     const char *mapping_file;      /* a file that holds the mapping, in place of `mapping`: paths in it start
                                     * from its folder, and messages name it; NULL: none */
+    const khub_hub_options *hub; /* for kernels of the Hub; borrowed during the call; NULL: as the environment
+                                  * says */
 } khub_kernelize_options;
 
 typedef struct khub_report khub_report;
@@ -81,12 +83,14 @@ typedef struct khub_slot_report {
     int mapped; /* 1: the mapping names a kernel for this layer */
 } khub_slot_report;
 
-/* Puts the kernels of the mapping into the slots they fit (inference, CPU). A miss is a line in *report
- * (may be NULL), never an error, unless `require`. USE_HUB_KERNELS=0|OFF|NO and DISABLE_KERNEL_MAPPING=1
- * leave every slot standard. Not while calls are running.
+/* Puts the kernels of the mapping into the slots they fit (inference, CPU). A miss, also of a kernel that
+ * can't be had offline, is a line in *report (may be NULL), never an error, unless `require`.
+ * USE_HUB_KERNELS=0|OFF|NO and DISABLE_KERNEL_MAPPING=1 leave every slot standard. Not while calls are
+ * running.
  * With `require`, each kernel that the mapping names must serve all slots of its layer, and, unless it is
  * the built-in mapping, there must be such a slot.
- * KHUB_E_FORMAT, KHUB_E_NOTFOUND, KHUB_E_IO (the mapping), KHUB_E_NOBUILD (require), KHUB_E_NOMEM. */
+ * KHUB_E_FORMAT, KHUB_E_NOTFOUND, KHUB_E_IO (the mapping), KHUB_E_NOBUILD (require), KHUB_E_CANCELED
+ * (hub->progress said so), KHUB_E_NOMEM. */
 KHUB_API int khub_kernelize(khub_layers *layers, const khub_kernelize_options *options, khub_report **report,
                             khub_error *err);
 /* Puts the standard function back into every slot. */

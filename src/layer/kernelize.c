@@ -109,7 +109,7 @@ static int decide_all(khub__filling **fillings, khub_report *report, khub_layers
         khub_error_clear(&out.why);
         int rc = decide(&out, layers->slots[i], sources, forbidden);
         fillings[i] = out.filling;
-        if (rc == KHUB_E_NOMEM) return khub__fail(err, rc, "%s", out.why.message);
+        if (rc == KHUB_E_NOMEM || rc == KHUB_E_CANCELED) return khub__fail(err, rc, "%s", out.why.message);
         rc = add_line(report, layers->slots[i], &out, err);
         if (rc != KHUB_OK) return rc;
     }
@@ -189,7 +189,7 @@ static void apply(khub_layers *layers, khub__filling **fillings, khub__sources *
         khub__slot_fill(layers->slots[i], fillings[i]);
     khub__sources_free(layers->sources);
     layers->sources = sources;
-    sources->platform = NULL;
+    khub__sources_settle(sources);
 }
 
 static int run(khub_layers *layers, const khub_kernelize_options *options, khub__sources *sources,

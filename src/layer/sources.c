@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 
 enum { MAX_KERNELS = 4096 };
 
@@ -13,12 +14,20 @@ static int read_mapping(khub__mapping *out, const khub_kernelize_options *option
                                  : khub__mapping_parse(out, options->mapping, err);
 }
 
+static int read_hub(khub_hub_options *out, const khub_kernelize_options *options, khub_error *err)
+{
+    int rc = khub__options(out, sizeof(*out), options->hub, "khub_hub_options", err);
+    out->struct_size = sizeof(*out);
+    return rc;
+}
+
 int khub__sources_new(khub__sources **out, const khub_kernelize_options *options, khub_error *err)
 {
     *out = khub__calloc(1, sizeof(**out));
     if (!*out) return khub__fail_memory(err, "reading a mapping");
     (*out)->platform = options->platform;
-    int rc = read_mapping(&(*out)->mapping, options, err);
+    int rc = read_hub(&(*out)->hub, options, err);
+    if (rc == KHUB_OK) rc = read_mapping(&(*out)->mapping, options, err);
     if (rc == KHUB_OK) return KHUB_OK;
     khub__sources_free(*out);
     *out = NULL;
@@ -35,6 +44,25 @@ void khub__sources_free(khub__sources *sources)
     khub__free(sources);
 }
 
+void khub__sources_settle(khub__sources *sources)
+{
+    sources->platform = NULL;
+    KHUB_INIT(&sources->hub);
+}
+
+/* A mapping of many kernels waits for a Hub that is away once, not for each of them: after that, the cache is
+ * all there is. */
+static int get(khub_kernel **out, khub__sources *sources, const char *name, khub_error *why)
+{
+    khub_get_options options;
+    KHUB_INIT(&options);
+    options.platform = sources->platform;
+    options.hub = &sources->hub;
+    int rc = khub_get(out, name, &options, why);
+    if (rc == KHUB_E_NETWORK) sources->hub.offline = 1;
+    return rc;
+}
+
 int khub__sources_get(const khub__source **out, khub__sources *sources, const char *name, khub_error *err)
 {
     for (size_t i = 0; i < sources->count; i++) {
@@ -47,11 +75,9 @@ int khub__sources_get(const khub__source **out, khub__sources *sources, const ch
     khub__source *source = &sources->opened[sources->count];
     memset(source, 0, sizeof(*source));
     source->name = name;
-    khub_get_options options;
-    KHUB_INIT(&options);
-    options.platform = sources->platform;
-    int rc = khub_get(&source->kernel, name, &options, &source->why);
+    int rc = get(&source->kernel, sources, name, &source->why);
     if (rc == KHUB_E_NOMEM) return khub__fail_memory(err, "opening the kernels of a mapping");
+    if (rc == KHUB_E_CANCELED) return khub__fail(err, rc, "%s", source->why.message);
     sources->count++;
     *out = source;
     return KHUB_OK;

@@ -15,14 +15,19 @@ typedef struct khub__source {
 struct khub__sources {
     khub__mapping mapping;
     const khub_platform *platform; /* borrowed while kernelize runs; NULL: this machine */
+    khub_hub_options hub;          /* what it points to is borrowed likewise */
     khub__source *opened;
     size_t count, capacity;
 };
 
+/* KHUB_E_INVAL (the options) and what reading the mapping fails with. */
 int khub__sources_new(khub__sources **out, const khub_kernelize_options *options, khub_error *err);
 
-/* The kernel of that name; its failure is remembered. *out is valid until the next call. KHUB_E_NOMEM only.
- */
+/* The borrowed options aren't there any more. */
+void khub__sources_settle(khub__sources *sources);
+
+/* The kernel of that name; its failure is remembered. *out is valid until the next call. KHUB_E_NOMEM and
+ * KHUB_E_CANCELED only. */
 int khub__sources_get(const khub__source **out, khub__sources *sources, const char *name, khub_error *err);
 
 #endif

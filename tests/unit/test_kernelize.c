@@ -225,6 +225,47 @@ START_TEST(only_what_is_named_is_noticed)
 END_TEST
 
 /* Every allocation failed in turn. The kernel is open already: a library is opened once for a process. */
+static int stop(void *user, const khub_progress *progress)
+{
+    (void)progress;
+    ++*(int *)user;
+    return 1;
+}
+
+/* Whoever stops the fetch of a kernel wants no slot filled, rather than the rest of them without it. */
+START_TEST(a_fetch_that_is_canceled)
+{
+    khub_slot *gelu, *silu, *relu;
+    khub_layers *layers = slots(&gelu, &silu, &relu);
+    khub_report *report = (void *)&layers;
+    khub_error err = {0};
+    khub_hub_options hub;
+    khub_kernelize_options options;
+    int asked = 0;
+    float x, out;
+    char cache[] = "/tmp/khub-kernelize-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(cache));
+    KHUB_INIT(&hub);
+    hub.endpoint = "http://127.0.0.1:9"; /* nobody is there: discard isn't served any more */
+    hub.cache_dir = cache;
+    hub.progress = stop;
+    hub.progress_user = &asked;
+    KHUB_INIT(&options);
+    options.mapping = mapping("{\"ReLU\": \"$\", \"GeLU\": \"org/other@v1\"}");
+    options.hub = &hub;
+    ck_khub_fails(khub_kernelize(layers, &options, &report, &err), &err, KHUB_E_CANCELED, "");
+    ck_assert_ptr_null(report);
+    ck_assert_int_gt(asked, 0);
+    standard_called = 0;
+    call(relu, &x, &out);
+    ck_assert_int_eq(standard_called, 1);
+    hub.struct_size = 0;
+    ck_khub_fails(khub_kernelize(layers, &options, &report, &err), &err, KHUB_E_INVAL, "khub_hub_options");
+    khub_layers_free(layers);
+    rmdir(cache);
+}
+END_TEST
+
 static int kernelize_once(void *file, khub_error *err)
 {
     khub_layers *layers = NULL;
@@ -260,4 +301,4 @@ END_TEST
 
 UNIT("kernelize", a_kernel_fills_a_slot_and_leaves_it, named_arguments_find_their_places,
      a_bad_entry_stops_nobody_else, a_miss_is_told_once_per_layer, only_what_is_named_is_noticed,
-     every_allocation_fails_in_turn)
+     a_fetch_that_is_canceled, every_allocation_fails_in_turn)
