@@ -1,6 +1,6 @@
 /* khub embed: sentences in, vectors out. */
-#include "cli.h"
 #include "lines.h"
+#include "model_dir.h"
 #include "report.h"
 
 #include <khub/model.h>
@@ -10,31 +10,36 @@
 
 static const char help[] =
     "khub embed --model ./all-MiniLM-L6-v2 --kernels \"a first text\" \"and another\"\n"
+    "khub embed --model sentence-transformers/all-MiniLM-L6-v2 --file lines.txt -o vectors.npy\n"
     "\n"
     "Prints the embedding of each text as one line, a JSON array of numbers that read back to the same "
     "float32.\n"
     "\n"
-    "  --model DIR        config.json, model.safetensors, a tokenizer; modules.json where the model has one\n"
-    "  --file LINES       each line of the file is a text (- for standard input); instead of TEXT...\n"
-    "  -o FILE.npy        writes one array (texts, width) there instead of printing\n"
-    "  --kernels[=FILE]   the built-in kernels, or those of a mapping (JSON, docs/layers.md), serve the "
+    "    --model NAME      a directory with config.json, safetensors, a tokenizer, and modules.json where it "
+    "has one;\n"
+    "                      else ORG/NAME or ORG/NAME@REV of the Hub, fetched into the cache if it isn't "
+    "there\n"
+    "    --file LINES      each line of the file is a text (- for standard input); instead of TEXT...\n"
+    "    -o FILE.npy       writes one array (texts, width) there instead of printing\n"
+    "    --kernels[=FILE]  the built-in kernels, or those of a mapping (JSON, docs/layers.md), serve the "
     "layers they fit;\n"
-    "                     without it the standard functions serve. Paths in FILE start from its folder\n"
-    "  --no-kernels       the standard functions serve: the default, said aloud\n"
-    "  --require          with --kernels: an error when a kernel that is named can't serve its layer\n"
-    "  --report           which kernel serves each slot, or why the standard function stayed: a table, on "
+    "                      without it the standard functions serve. Paths in FILE start from its folder\n"
+    "    --no-kernels      the standard functions serve: the default, said aloud\n"
+    "    --require         with --kernels: an error when a kernel that is named can't serve its layer\n"
+    "    --report          which kernel serves each slot, or why the standard function stayed: a table, on "
     "stderr, or on\n"
-    "                     stdout when no embeddings go there (-o, or no text at all)\n"
-    "  --json             what is on stdout is JSON, a line for each result: the report first, always there; "
-    "the embeddings\n"
-    "                     are JSON without it, too\n"
-    "  --threads N        as many threads; left out: as many as the system allows\n";
+    "                      stdout when no embeddings go there (-o, or no text at all)\n"
+    "    --json            what is on stdout is JSON, a line for each result: the report first, always "
+    "there; the\n"
+    "                      embeddings are JSON without it, too\n"
+    "    --threads N       as many threads; left out: as many as the system allows\n" CLI_HUB_HELP;
 
 enum { TEXTS_AT_ONCE = 1024 };
 
 struct job {
     /* the command line */
-    const char *model_dir, *file, *out, *kernels;
+    cli_hub hub;
+    const char *model_name, *file, *out, *kernels;
     int no_kernels, require, report, json;
     long threads;
     char **texts;
@@ -66,7 +71,11 @@ static int fill_slots(struct job *job, khub_report **report, khub_error *err)
     } else if (job->kernels[0]) {
         options.mapping_file = job->kernels;
     }
-    return khub_kernelize(khub_model_layers(job->model), &options, report, err);
+    options.hub = &job->hub.options;
+    cli_hub_begin(&job->hub);
+    int rc = khub_kernelize(khub_model_layers(job->model), &options, report, err);
+    cli_hub_end();
+    return rc;
 }
 
 static int has_texts(const struct job *job)
@@ -235,7 +244,10 @@ static int work(struct job *job, khub_error *err)
     khub_model_options options;
     KHUB_INIT(&options);
     options.threads = (unsigned)job->threads;
-    int rc = khub_model_open(&job->model, job->model_dir, &options, err);
+    char *dir;
+    int rc = cli_model_dir(&dir, job->model_name, CLI_MODEL_WHOLE, &job->hub, err);
+    if (rc == KHUB_OK) rc = khub_model_open(&job->model, dir, &options, err);
+    free(dir);
     if (rc == KHUB_OK) rc = use_kernels(job, err);
     if (rc != KHUB_OK || !has_texts(job)) return rc;
     job->width = khub_model_width(job->model);
@@ -248,7 +260,7 @@ static int work(struct job *job, khub_error *err)
 
 static int check_usage(const struct job *job)
 {
-    if (!job->model_dir) return cli_usage("embed", "--model DIR is missing");
+    if (!job->model_name) return cli_usage("embed", "--model NAME is missing");
     if (job->file && job->text_count)
         return cli_usage("embed", "texts come from --file or from the command line, not both");
     if (!has_texts(job) && !job->report) return cli_usage("embed", "there is no text, and no --file");
@@ -281,8 +293,9 @@ static int check_mapping_word(int argc, char **argv)
 static int run(int argc, char **argv)
 {
     struct job job = {0};
+    cli_hub_init(&job.hub);
     const cli_option options[] = {
-        {"--model", CLI_TEXT, &job.model_dir},
+        {"--model", CLI_TEXT, &job.model_name},
         {"--file", CLI_TEXT, &job.file},
         {"--kernels", CLI_OPTIONAL, &job.kernels},
         {"--no-kernels", CLI_FLAG, &job.no_kernels},
@@ -291,6 +304,7 @@ static int run(int argc, char **argv)
         {"--json", CLI_FLAG, &job.json},
         {"--threads", CLI_NUMBER, &job.threads},
         {"-o", CLI_TEXT, &job.out},
+        CLI_HUB_OPTIONS(job.hub),
     };
     khub_error err = {0};
     if (check_mapping_word(argc, argv)) return EXIT_USAGE;

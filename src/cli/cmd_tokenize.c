@@ -1,23 +1,29 @@
 /* khub tokenize: texts as ids. */
-#include "cli.h"
 #include "lines.h"
+#include "model_dir.h"
 
 #include <khub/tokenizer.h>
 
+#include <stdlib.h>
+
 static const char help[] =
     "khub tokenize --model ./all-MiniLM-L6-v2 \"some text\"\n"
-    "khub tokenize --model DIR [--tokens] [-n MAX] TEXT...\n"
-    "khub tokenize --model DIR [--tokens] [-n MAX] --file LINES\n"
+    "khub tokenize --model NAME [--tokens] [-n MAX] TEXT...\n"
+    "khub tokenize --model NAME [--tokens] [-n MAX] --file LINES\n"
     "\n"
     "Prints the token ids of each text, special tokens included, as one line of JSON: [101,2070,3793,102].\n"
-    "DIR holds tokenizer.json, or vocab.txt with tokenizer_config.json.\n"
     "\n"
-    "    --model DIR    the model's directory\n"
-    "    --file LINES   a text a line, - for the standard input; a line ends with LF or CRLF, an empty line "
-    "is an empty text\n"
-    "    --tokens       {\"ids\":[...],\"tokens\":[...]}: what the ids stand for, too\n"
-    "    --json         changes nothing: it is JSON, a line for each text\n"
-    "    -n MAX         at most MAX ids for each text, special tokens included; without it nothing is cut\n";
+    "    --model NAME      a directory with tokenizer.json, or vocab.txt and tokenizer_config.json; else "
+    "ORG/NAME or\n"
+    "                      ORG/NAME@REV of the Hub, of which these files are fetched into the cache if they "
+    "aren't there\n"
+    "    --file LINES      a text a line, - for the standard input; a line ends with LF or CRLF, an empty "
+    "line is an empty\n"
+    "                      text\n"
+    "    --tokens          {\"ids\":[...],\"tokens\":[...]}: what the ids stand for, too\n"
+    "    --json            changes nothing: it is JSON, a line for each text\n"
+    "    -n MAX            at most MAX ids for each text, special tokens included; without it nothing is "
+    "cut\n" CLI_HUB_HELP;
 
 typedef struct tokenize {
     khub_tokenizer *tokenizer;
@@ -114,18 +120,22 @@ static int run(int argc, char **argv)
 {
     tokenize t = {0};
     const char *model = NULL, *file = NULL;
+    char *dir;
+    cli_hub hub;
+    cli_hub_init(&hub);
     int json; /* it is JSON anyway */
-    const cli_option options[] = {{"--model", CLI_TEXT, &model},
-                                  {"--file", CLI_TEXT, &file},
-                                  {"--tokens", CLI_FLAG, &t.with_tokens},
-                                  {"--json", CLI_FLAG, &json},
-                                  {"-n", CLI_NUMBER, &t.max_tokens}};
+    const cli_option options[] = {{"--model", CLI_TEXT, &model},          {"--file", CLI_TEXT, &file},
+                                  {"--tokens", CLI_FLAG, &t.with_tokens}, {"--json", CLI_FLAG, &json},
+                                  {"-n", CLI_NUMBER, &t.max_tokens},      CLI_HUB_OPTIONS(hub)};
     int texts = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (texts < 0) return EXIT_USAGE;
-    if (!model) return cli_usage("tokenize", "--model DIR is missing");
+    if (!model) return cli_usage("tokenize", "--model NAME is missing");
     if (!texts == !file) return cli_usage("tokenize", "it takes texts or --file LINES");
     khub_error err = {0};
-    if (khub_tokenizer_open(&t.tokenizer, model, &err) != KHUB_OK) return cli_fail(&err);
+    int rc = cli_model_dir(&dir, model, CLI_MODEL_TOKENIZER, &hub, &err);
+    if (rc == KHUB_OK) rc = khub_tokenizer_open(&t.tokenizer, dir, &err);
+    free(dir);
+    if (rc != KHUB_OK) return cli_fail(&err);
     int status = file ? print_lines(&t, file) : print_arguments(&t, texts, argv);
     khub_tokenizer_close(t.tokenizer);
     return status;

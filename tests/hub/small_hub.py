@@ -26,7 +26,7 @@ class Hub:
     def __init__(self):
         self.repos, self.trusted, self.moved, self.requests = {}, {"org": True}, {}, []
         self.lfs_from = 1 << 20  # bytes from which a file is an LFS object
-        self.down = False  # True: every answer is 503
+        self.down, self.retry_after = False, None  # True: every answer is 503, and when to come again
         self.pause = 0  # seconds between pieces of 64 kB
         hub = self
 
@@ -64,7 +64,7 @@ class Hub:
         path = urllib.parse.unquote(urllib.parse.urlsplit(handler.path).path)
         self.requests.append(f"{handler.command} {path}")
         if self.down:
-            return self.send(handler, 503, b"down")
+            return self.send(handler, 503, b"down", {"Retry-After": self.retry_after} if self.retry_after else {})
         parts = path.strip("/").split("/")
         if parts[:2] == ["api", "organizations"]:
             if parts[2] not in self.trusted:
