@@ -57,13 +57,13 @@ static int fetch(khub_snapshot **out, const char *name, const char *const *patte
     return cli_download(out, name, &download, hub, err);
 }
 
-/* The shards, at the same commit: nothing is asked for again. */
-static int fetch_shards(const khub_snapshot *first, cli_hub *hub, khub_error *err)
+/* The shards, at the commit of the first files: where the branch stands isn't asked again. */
+static int fetch_shards(const char *name, const khub_snapshot *first, cli_hub *hub, khub_error *err)
 {
-    char name[512];
+    char pinned[512];
     khub_snapshot *snapshot;
-    snprintf(name, sizeof(name), "%s@%s", khub_snapshot_repository(first), khub_snapshot_commit(first));
-    int rc = fetch(&snapshot, name, shard_files, hub, err);
+    snprintf(pinned, sizeof(pinned), "%.*s@%s", (int)strcspn(name, "@"), name, khub_snapshot_commit(first));
+    int rc = fetch(&snapshot, pinned, shard_files, hub, err);
     khub_snapshot_free(snapshot);
     return rc;
 }
@@ -81,7 +81,7 @@ static int fetch_model(char **dir, const char *name, cli_model_part part, cli_hu
     int rc = fetch(&snapshot, name, whole ? model_files : tokenizer_files, hub, err);
     if (rc != KHUB_OK) return rc;
     const char *path = khub_snapshot_path(snapshot);
-    if (whole && needs_shards(path)) rc = fetch_shards(snapshot, hub, err);
+    if (whole && needs_shards(path)) rc = fetch_shards(name, snapshot, hub, err);
     if (rc == KHUB_OK) rc = copy(dir, path, err);
     khub_snapshot_free(snapshot);
     return rc;

@@ -82,12 +82,12 @@ def safetensors(tensors, dtype="F32", padding=0):
 
 
 def read_safetensors(path):
-    """Of float32 alone."""
+    """The tensors that are float32."""
     raw = path.read_bytes()
     (length,) = struct.unpack("<Q", raw[:8])
     header, data = json.loads(raw[8 : 8 + length]), raw[8 + length :]
-    header.pop("__metadata__", None)
-    return {name: np.frombuffer(data[slice(*t["data_offsets"])], "<f4").reshape(t["shape"]) for name, t in header.items()}
+    floats = {name: t for name, t in header.items() if t.get("dtype") == "F32"}
+    return {name: np.frombuffer(data[slice(*t["data_offsets"])], "<f4").reshape(t["shape"]) for name, t in floats.items()}
 
 
 def split_weights(directory, count=3):

@@ -115,6 +115,15 @@ def test_a_shard_that_the_repository_lacks(hub, cache, model):
     refused(embed(hub, cache, "org/split"), 1, "model-00002-of-00003.safetensors: there is no such file", "index.json")
 
 
+def test_a_model_that_was_renamed(hub, cache, model):
+    expected = ok(embed(None, cache, model))
+    hub.repos["models/new/split"] = {"main": files_of(split_weights(model))}
+    hub.moved["models/org/split"] = "new/split"
+    for arguments in ((), (), ("--offline",)):
+        assert ok(embed(hub, cache, "org/split", *arguments)) == expected
+    assert len(list((cache / "models--org--split" / "snapshots").glob("*/model-*.safetensors"))) == 3
+
+
 def test_an_encoder_in_a_folder_of_its_own(hub, cache, tmp_path):
     modules = [{**MODULES[0], "path": "0_Transformer"}, *MODULES[1:]]
     made = write_model(tmp_path / "old", modules=modules)
