@@ -97,6 +97,9 @@ int cli_is_terminal(FILE *file);
  * call. */
 const char *cli_not_a_directory(const char *path);
 
+/* Becomes a program of libexec/khub. Returns only when it can't, which is said: EXIT_FAILED. */
+int cli_become(const char *name, char **argv);
+
 /* Runs a contained command in a child and waits for it (contain.c). */
 int cli_contain(const cli_command *command, int argc, char **argv);
 

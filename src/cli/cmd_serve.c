@@ -3,37 +3,10 @@
  */
 #include "cli.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-/* PREFIX/libexec/khub/khub-serve: PREFIX is KHUB_PREFIX, or where this command lies. */
-static int find_program(char out[PATH_MAX + 32])
-{
-    char self[PATH_MAX];
-    const char *prefix = getenv("KHUB_PREFIX");
-    if (!prefix || !*prefix) {
-        ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-        if (n < 0) return -1;
-        self[n] = 0;
-        for (int i = 0; i < 2; i++) { /* bin/khub */
-            char *slash = strrchr(self, '/');
-            if (slash) *slash = 0;
-        }
-        prefix = self;
-    }
-    snprintf(out, PATH_MAX + 32, "%s/libexec/khub/khub-serve", prefix);
-    return 0;
-}
-
 static int run(int argc, char **argv)
 {
     (void)argc;
-    char program[PATH_MAX + 32] = "khub-serve";
-    if (find_program(program) == 0) execv(program, argv);
-    fprintf(stderr, "khub: %s: can't be run: %s\n", program, strerror(errno));
-    return EXIT_FAILED;
+    return cli_become("khub-serve", argv);
 }
 
 const cli_command cli_serve = {

@@ -1,5 +1,7 @@
 #include "serve/address.h"
 
+#include "hub/repo.h"
+
 #include <string.h>
 
 enum { PARTS_MAX = 512, RAW_MAX = 3 * (SERVE_PATH_MAX + SERVE_REVISION_MAX + SERVE_ID_MAX) + 64 };
@@ -36,51 +38,9 @@ static int decode(char *text)
     return 0;
 }
 
-/* Bytes of the character that `text` starts with; 0: it isn't UTF-8 (surrogates and overlong ones neither).
- */
-static size_t utf8_length(const unsigned char *text)
-{
-    static const uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = text[0] < 0x80       ? 1
-               : text[0] >> 5 == 6  ? 2
-               : text[0] >> 4 == 14 ? 3
-               : text[0] >> 3 == 30 ? 4
-                                    : 0;
-    if (n < 2) return n;
-    uint32_t code = text[0] & (0xFFu >> (n + 1));
-    for (size_t i = 1; i < n; i++) {
-        if ((text[i] & 0xC0) != 0x80) return 0;
-        code = code << 6 | (text[i] & 0x3F);
-    }
-    return code < lowest[n] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000) ? 0 : n;
-}
-
-static int is_printable(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at) {
-        size_t n = utf8_length(at);
-        if (!n || *at < 0x20 || *at == 0x7F) return 0;
-        at += n;
-    }
-    return 1;
-}
-
-static int is_part(const char *text, size_t length)
-{
-    if (!length || length > 255) return 0;
-    return text[0] != '.' || (length > 1 && (length > 2 || text[1] != '.'));
-}
-
 int serve_is_path(const char *text)
 {
-    if (strlen(text) > SERVE_PATH_MAX || strchr(text, '\\') || !is_printable(text)) return 0;
-    for (;;) {
-        size_t length = strcspn(text, "/");
-        if (!is_part(text, length)) return 0;
-        if (!text[length]) return 1;
-        text += length + 1;
-    }
+    return khub__is_repo_path(text, strlen(text));
 }
 
 int serve_is_name(const char *text)
@@ -124,7 +84,6 @@ static const char *cut(parts *out, const char *path)
         if (!*at) return "the address has an empty part";
         if (out->count == PARTS_MAX) return "the address has too many parts";
         if (decode(at) != 0) return "the address isn't percent-encoded as it should be";
-        if (!is_printable(at)) return "the address has characters that no name has";
         out->part[out->count++] = at;
         at = slash;
     }

@@ -35,8 +35,7 @@ typedef struct serve_address {
  * it is none; *status is then 400 (it can't be any address) or 404 (none that this Hub has). */
 const char *serve_address_parse(serve_address *out, unsigned *status, const char *path, const char *query);
 
-/* 1 for a path that may be inside a repository: parts that aren't empty, "." or "..", no backslash, no
- * control character, valid UTF-8, at most SERVE_PATH_MAX bytes, each part at most 255. */
+/* 1 for a path that may be inside a repository, at most SERVE_PATH_MAX bytes (khub__is_repo_path). */
 int serve_is_path(const char *text);
 
 /* 1 for a part of a repository's name: letters, digits, ".", "_", "-", neither "--" nor "..", not "." first.

@@ -9,14 +9,11 @@
 #include "serve/pointer.h"
 #include "serve/version.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { PATH_SIZE = 1024, SNAPSHOTS_MAX = 10000 };
+enum { PATH_SIZE = 1024, SNAPSHOTS_MAX = 10000, DEPTH_MAX = 8 };
 
 typedef struct snapshot {
     char commit[41];
@@ -32,21 +29,7 @@ static int is_cache(const char *where)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof(path), "%s/snapshots", where);
-    return serve_root_is_directory(path);
-}
-
-/* Calls `each` for the names in a folder below DIR, with the folder's path and `self`. */
-static int for_each(const char *folder,
-                    int (*each)(void *self, const char *folder, const char *name, khub_error *err),
-                    void *self, khub_error *err)
-{
-    int fd = serve_root_at(folder, O_RDONLY | O_DIRECTORY), rc = KHUB_OK;
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (fd >= 0 && !dir) close(fd);
-    for (struct dirent *entry; dir && rc == KHUB_OK && (entry = readdir(dir));)
-        if (entry->d_name[0] != '.') rc = each(self, folder, entry->d_name, err);
-    if (dir) closedir(dir);
-    return rc;
+    return serve_root_folder(NULL, path);
 }
 
 /* ---- snapshots ---- */
@@ -56,24 +39,16 @@ typedef struct snapshots {
     size_t count, capacity;
 } snapshots;
 
-static int add_snapshot(void *self, const char *folder, const char *name, khub_error *err)
+static int add_snapshot(void *self, const serve_node *node, khub_error *err)
 {
     snapshots *found = self;
-    char path[PATH_SIZE];
-    struct stat st;
-    if (!is_hex(name, 40)) return KHUB_OK;
-    int length = snprintf(path, sizeof(path), "%s/%s", folder, name);
-    int fd = length < PATH_SIZE ? serve_root_at(path, O_RDONLY | O_DIRECTORY) : -1;
-    if (fd < 0) return KHUB_OK;
-    int rc = fstat(fd, &st);
-    close(fd);
-    if (rc != 0) return KHUB_OK;
+    if (node->kind != SERVE_NODE_FOLDER || !is_hex(node->name, 40)) return KHUB_OK;
     if (khub__grow((void **)&found->all, &found->capacity, found->count + 1, sizeof(*found->all),
                    SNAPSHOTS_MAX) != 0)
         return khub__fail_memory(err, "listing a cache");
     snapshot *added = &found->all[found->count++];
-    memcpy(added->commit, name, 41);
-    added->made_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+    memcpy(added->commit, node->name, 41);
+    added->made_ns = node->identity.modified_ns;
     return KHUB_OK;
 }
 
@@ -120,18 +95,15 @@ static int list_snapshot(serve_listing **out, const char *where, const char *com
 typedef struct refs_walk {
     serve_look *look;
     const snapshots *snapshots;
-    size_t skip; /* bytes of a path before the ref's name */
+    const char *where; /* the folder at hand */
+    size_t skip;       /* bytes of a path before the ref's name */
     int depth;
 } refs_walk;
 
 static int read_ref(char commit[41], const char *path)
 {
     char text[128];
-    serve_identity identity;
-    int fd = serve_root_file(&identity, path);
-    if (fd < 0) return -1;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
+    int64_t n = serve_root_read(text, sizeof(text) - 1, path);
     if (n < 40) return -1;
     text[n] = 0;
     const char *start = text + strspn(text, " \t\r\n");
@@ -142,23 +114,33 @@ static int read_ref(char commit[41], const char *path)
     return 0;
 }
 
-static int add_ref(void *self, const char *folder, const char *name, khub_error *err)
+static int walk_refs(refs_walk *walk, const char *where, khub_error *err);
+
+static int add_ref(void *self, const serve_node *node, khub_error *err)
 {
     refs_walk *walk = self;
     char path[PATH_SIZE], commit[41];
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) return KHUB_OK;
+    if (snprintf(path, sizeof(path), "%s/%s", walk->where, node->name) >= (int)sizeof(path)) return KHUB_OK;
     const char *ref = path + walk->skip;
-    if (serve_root_is_directory(path)) {
-        if (walk->depth == 8) return KHUB_OK;
-        walk->depth++;
-        int rc = for_each(path, add_ref, self, err);
-        walk->depth--;
-        return rc;
-    }
+    if (node->name[0] == '.' || node->kind == SERVE_NODE_OTHER) return KHUB_OK;
+    if (node->kind == SERVE_NODE_FOLDER)
+        return walk->depth < DEPTH_MAX ? walk_refs(walk, path, err) : KHUB_OK;
     if (!serve_is_path(ref) || read_ref(commit, path) != 0 || !has_snapshot(walk->snapshots, commit))
         return KHUB_OK;
     return serve_refs_add(walk->look->refs, ref, commit,
                           strncmp(ref, "refs/", 5) ? SERVE_BRANCH : SERVE_OTHER_REF, err);
+}
+
+/* A folder that isn't there has no refs. */
+static int walk_refs(refs_walk *walk, const char *where, khub_error *err)
+{
+    const char *before = walk->where;
+    walk->where = where;
+    walk->depth++;
+    int rc = serve_root_folder(NULL, where) ? serve_root_each(where, add_ref, walk, err) : KHUB_OK;
+    walk->depth--;
+    walk->where = before;
+    return rc;
 }
 
 /* Lists a snapshot. When its builds say that they are version N and no ref is named vN, that is one: the
@@ -186,11 +168,11 @@ static int look_cache(serve_look *look, const char *where, serve_kind kind, khub
     snapshots found = {0};
     char path[PATH_SIZE];
     snprintf(path, sizeof(path), "%s/snapshots", where);
-    int rc = for_each(path, add_snapshot, &found, err);
+    int rc = serve_root_each(path, add_snapshot, &found, err);
     if (found.count) qsort(found.all, found.count, sizeof(*found.all), newest_first);
     snprintf(path, sizeof(path), "%s/refs", where);
-    refs_walk walk = {look, &found, strlen(path) + 1, 0};
-    if (rc == KHUB_OK) rc = for_each(path, add_ref, &walk, err);
+    refs_walk walk = {look, &found, NULL, strlen(path) + 1, 0};
+    if (rc == KHUB_OK) rc = walk_refs(&walk, path, err);
     for (size_t i = 0; i < found.count && rc == KHUB_OK; i++)
         rc = look_at_snapshot(look, where, found.all[i].commit, kind, err);
     khub__free(found.all);

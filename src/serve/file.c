@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Files up to SMALL_MAX bytes are kept in memory once they were asked for, KEPT_MAX bytes of them; larger
  * ones go from the disk's cache to the socket without a copy. */
@@ -88,7 +87,7 @@ static int open_file(serve_answer *answer, const serve_entry *entry)
     }
     if (entry->identity.inode ? serve_identity_equal(&now, &entry->identity) : now.size == entry->size)
         return fd;
-    close(fd);
+    serve_close(fd);
     *answer = gone(entry);
     return -1;
 }
@@ -100,7 +99,7 @@ static serve_answer part_of_file(const serve_entry *entry, unsigned status, uint
     if (fd < 0) return answer;
     answer = (serve_answer){.status = status, .bytes = count};
     answer.response = MHD_create_response_from_fd_at_offset64(count, fd, first);
-    if (!answer.response) close(fd);
+    if (!answer.response) serve_close(fd);
     return answer;
 }
 
@@ -113,9 +112,9 @@ static char *read_file(serve_answer *answer, const serve_entry *entry)
     char *data = malloc((size_t)entry->size + 1);
     uint64_t have = 0;
     *answer = (serve_answer){.status = 500};
-    for (ssize_t n = 1; data && have < entry->size && n > 0; have += n > 0 ? (uint64_t)n : 0)
-        n = read(fd, data + have, (size_t)(entry->size - have));
-    close(fd);
+    for (int64_t n = 1; data && have < entry->size && n > 0; have += n > 0 ? (uint64_t)n : 0)
+        n = serve_read(fd, data + have, (size_t)(entry->size - have));
+    serve_close(fd);
     if (!data || have == entry->size) return data;
     free(data);
     *answer = gone(entry);
@@ -172,15 +171,10 @@ static void free_kept(const serve_entry *entry, void *response)
 /* 1 when the content has the entry's name. */
 static int is_named(const serve_entry *entry, const char *data)
 {
-    char hex[65];
-    serve_digest *digest;
-    if (!entry->names.sha256[0])
-        return serve_blob_oid(hex, data, (size_t)entry->size, NULL) == KHUB_OK &&
-               !strcmp(hex, entry->names.oid);
-    if (serve_digest_new(&digest, 1, NULL) != KHUB_OK) return 0;
-    serve_digest_add(digest, data, (size_t)entry->size);
-    serve_digest_end(digest, hex);
-    return !strcmp(hex, entry->names.sha256);
+    char hex[KHUB__HASH_HEX_MAX + 1];
+    khub__hash_kind kind = entry->names.sha256[0] ? KHUB__HASH_SHA256 : KHUB__HASH_GIT_BLOB;
+    return serve_digest(hex, kind, data, (size_t)entry->size, NULL) == KHUB_OK &&
+           !strcmp(hex, etag_of(entry));
 }
 
 /* Keeps the answer with its entry, unless another thread just did or there are enough. */

@@ -1,8 +1,8 @@
 #include "serve/listing.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
-#include "serve/digest.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,23 +87,34 @@ static int add_directories(serve_listing *listing, khub_error *err)
     return rc;
 }
 
-/* SHA-1 over "OID PATH\n" of the files below `directory`: the same for the same content, whoever serves it.
- */
-static int name_of(char oid[41], const serve_listing *listing, const char *directory, khub_error *err)
+/* Hands "OID PATH\n" of the files below `directory` to the hash (NULL: to nobody). Returns the bytes. */
+static uint64_t add_lines(khub__hash *hash, const serve_listing *listing, const char *directory)
 {
-    serve_digest *digest;
-    int rc = serve_digest_new(&digest, 0, err);
-    if (rc != KHUB_OK) return rc;
     size_t at = 0, skip = directory[0] ? strlen(directory) + 1 : 0;
-    serve_digest_add(digest, "khub tree 1\n", 12);
+    uint64_t bytes = 0;
     for (const serve_entry *entry; (entry = serve_listing_next(listing, &at, directory, 1));) {
         if (entry->directory) continue;
-        serve_digest_add(digest, entry->names.oid, 40);
-        serve_digest_add(digest, " ", 1);
-        serve_digest_add(digest, entry->path + skip, strlen(entry->path + skip));
-        serve_digest_add(digest, "\n", 1);
+        const char *const pieces[] = {entry->names.oid, " ", entry->path + skip, "\n"};
+        for (size_t i = 0; i < 4; i++) {
+            bytes += strlen(pieces[i]);
+            if (hash) khub__hash_add(hash, pieces[i], strlen(pieces[i]));
+        }
     }
-    serve_digest_end(digest, oid);
+    return bytes;
+}
+
+/* git's name of a text that lists the files below `directory`: the same for the same content, whoever serves
+ * it. */
+static int name_of(char oid[41], const serve_listing *listing, const char *directory, khub_error *err)
+{
+    char hex[KHUB__HASH_HEX_MAX + 1];
+    khub__hash *hash;
+    int rc = khub__hash_new(&hash, KHUB__HASH_GIT_BLOB, add_lines(NULL, listing, directory), err);
+    if (rc != KHUB_OK) return rc;
+    add_lines(hash, listing, directory);
+    khub__hash_end(hash, hex);
+    khub__hash_free(hash);
+    memcpy(oid, hex, 41);
     return KHUB_OK;
 }
 

@@ -1,9 +1,9 @@
 #include "serve/names.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/path.h"
-#include "serve/digest.h"
 #include "serve/known.h"
 #include "serve/pointer.h"
 
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { PIECE = 1 << 18 };
 
@@ -36,22 +35,19 @@ int serve_is_lfs(const char *path, uint64_t size)
 }
 
 /* Adds `size` bytes of fd. */
-static int add_file(serve_digest *digest, int fd, const char *path, uint64_t size, khub_error *err)
+static int add_file(khub__hash *hash, int fd, const char *path, uint64_t size, khub_error *err)
 {
     char *piece = khub__malloc(PIECE);
     int rc = piece ? KHUB_OK : khub__fail_memory(err, "hashing");
     while (rc == KHUB_OK && size) {
-        ssize_t n = read(fd, piece, size < PIECE ? (size_t)size : PIECE);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            rc = n ? khub__fail_errno(err, path, "read it")
-                   : khub__fail(err, KHUB_E_NOTFOUND, "%s: changes while it is read", path);
-        } else {
-            serve_digest_add(digest, piece, (size_t)n);
-            size -= (uint64_t)n;
-            atomic_fetch_add_explicit(&hashed, (uint64_t)n, memory_order_relaxed);
-            if (atomic_load(&canceled)) rc = khub__fail(err, KHUB_E_CANCELED, "the server stops");
-        }
+        int64_t n = serve_read(fd, piece, size < PIECE ? (size_t)size : PIECE);
+        if (n < 0) rc = khub__fail_errno(err, path, "read it");
+        if (n == 0) rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: changes while it is read", path);
+        if (n <= 0) break;
+        khub__hash_add(hash, piece, (size_t)n);
+        size -= (uint64_t)n;
+        atomic_fetch_add_explicit(&hashed, (uint64_t)n, memory_order_relaxed);
+        if (atomic_load(&canceled)) rc = khub__fail(err, KHUB_E_CANCELED, "the server stops");
     }
     khub__free(piece);
     return rc;
@@ -59,30 +55,21 @@ static int add_file(serve_digest *digest, int fd, const char *path, uint64_t siz
 
 static int hash_file(serve_names *out, int fd, const char *path, uint64_t size, int lfs, khub_error *err)
 {
-    char header[32];
-    serve_digest *digest;
-    int rc = serve_digest_new(&digest, lfs, err);
+    char hex[KHUB__HASH_HEX_MAX + 1] = "";
+    khub__hash *hash;
+    int rc = khub__hash_new(&hash, lfs ? KHUB__HASH_SHA256 : KHUB__HASH_GIT_BLOB, size, err);
     if (rc != KHUB_OK) return rc;
-    int length = snprintf(header, sizeof(header), "blob %llu", (unsigned long long)size);
-    if (!lfs) serve_digest_add(digest, header, (size_t)length + 1);
-    rc = add_file(digest, fd, path, size, err);
-    if (rc != KHUB_OK) {
-        serve_digest_free(digest);
-        return rc;
+    rc = add_file(hash, fd, path, size, err);
+    if (rc == KHUB_OK) khub__hash_end(hash, hex);
+    khub__hash_free(hash);
+    if (rc != KHUB_OK) return rc;
+    memset(out, 0, sizeof(*out));
+    if (!lfs) {
+        memcpy(out->oid, hex, sizeof(out->oid));
+        return KHUB_OK;
     }
-    out->sha256[0] = 0;
-    serve_digest_end(digest, lfs ? out->sha256 : out->oid);
-    return lfs ? serve_pointer_oid(out->oid, out->sha256, size, err) : KHUB_OK;
-}
-
-/* 1 when the file at fd is still the one that was found. */
-static int is_same(int fd, const serve_identity *identity)
-{
-    struct stat st;
-    serve_identity now;
-    if (fstat(fd, &st) != 0) return 0;
-    serve_identity_of(&now, &st);
-    return serve_identity_equal(&now, identity);
+    memcpy(out->sha256, hex, sizeof(out->sha256));
+    return serve_pointer_oid(out->oid, out->sha256, size, err);
 }
 
 static int is_settled(const serve_identity *identity, const struct timespec *before)
@@ -109,9 +96,9 @@ int serve_names_of(serve_names *out, const char *path, const serve_identity *ide
     int rc = serve_identity_equal(&found, identity)
                  ? hash_file(out, fd, path, identity->size, lfs, err)
                  : khub__fail(err, KHUB_E_NOTFOUND, "%s: changes while it is looked at", path);
-    if (rc == KHUB_OK && !is_same(fd, identity))
+    if (rc == KHUB_OK && !serve_is_same(fd, identity))
         rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: changes while it is read", path);
-    close(fd);
+    serve_close(fd);
     if (rc == KHUB_OK && is_settled(identity, &before)) serve_known_put(out, identity);
     return rc;
 }

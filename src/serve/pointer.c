@@ -21,7 +21,10 @@ int serve_pointer_oid(char oid[41], const char *sha256, uint64_t size, khub_erro
 {
     char text[200];
     int length = pointer_file(text, sha256, size);
-    return serve_blob_oid(oid, text, (size_t)length, err);
+    char hex[KHUB__HASH_HEX_MAX + 1];
+    int rc = serve_digest(hex, KHUB__HASH_GIT_BLOB, text, (size_t)length, err);
+    if (rc == KHUB_OK) memcpy(oid, hex, 41);
+    return rc;
 }
 
 /* The rest of the line that starts with `key`; NULL: there is none. */

@@ -1,7 +1,6 @@
 #include "serve/range.h"
 
 #include <string.h>
-#include <strings.h>
 
 /* Reads digits; 0, or -1: there are none or the number is too large. */
 static int number(uint64_t *out, const char **at)

@@ -27,9 +27,6 @@ typedef enum serve_how {
 serve_how serve_find(serve_found *out, const serve_address *address, int may_wait, khub_error *err);
 void serve_found_free(serve_found *found);
 
-/* 1 when DIR has repositories of that owner. Reads the disk. */
-int serve_has_owner(const char *owner);
-
 void serve_repositories_free(void);
 
 #endif

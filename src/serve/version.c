@@ -5,35 +5,20 @@
 #include "base/memory.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { METADATA_MAX = 1 << 20 };
-
-static int read_file(char *text, size_t size, const char *where)
-{
-    serve_identity identity;
-    int fd = serve_root_file(&identity, where);
-    if (fd < 0) return -1;
-    size_t have = 0;
-    ssize_t n = identity.size == size ? 1 : 0;
-    while (n > 0 && have < size) {
-        n = read(fd, text + have, size - have);
-        if (n > 0) have += (size_t)n;
-    }
-    close(fd);
-    return have == size ? 0 : -1;
-}
 
 /* *version stays as it is when the file says none. */
 static int version_in(int64_t *version, const serve_entry *entry, khub_error *err)
 {
     if (!entry->where || entry->size > METADATA_MAX) return KHUB_OK;
-    char *text = khub__malloc((size_t)entry->size + 1);
+    size_t size = (size_t)entry->size;
+    char *text = khub__malloc(size + 1);
     json_t *root = NULL;
     const khub__json_source source = {entry->path, NULL};
     int rc = text ? KHUB_OK : KHUB_E_NOMEM;
-    if (rc == KHUB_OK && read_file(text, (size_t)entry->size, entry->where) == 0)
-        rc = khub__json_parse(&root, text, (size_t)entry->size, entry->path, NULL);
+    int64_t length = text ? serve_root_read(text, size, entry->where) : -1;
+    if (length >= 0) rc = khub__json_parse(&root, text, (size_t)length, entry->path, NULL);
     if (rc == KHUB_OK && root) khub__json_integer(version, root, "version", &source);
     json_decref(root);
     khub__free(text);

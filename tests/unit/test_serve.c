@@ -252,7 +252,7 @@ static int name_file(void *user, khub_error *err)
     put_file(user, "changed again");
     int fd = serve_root_file(&identity, user);
     ck_assert_int_ge(fd, 0);
-    close(fd);
+    serve_close(fd);
     return serve_names_of(&names, user, &identity, 1, err);
 }
 

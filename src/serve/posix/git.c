@@ -7,16 +7,13 @@
 #include "serve/layout.h"
 #include "serve/pointer.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <git2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { PATH_SIZE = 1024, POINTER_MAX = 1024, DEPTH_MAX = 32 };
+enum { PATH_SIZE = 4096, POINTER_MAX = 1024, DEPTH_MAX = 32 };
 
 int serve_git_start(khub_error *err)
 {
@@ -37,10 +34,7 @@ void serve_git_stop(void)
 static int has(const char *where, const char *name)
 {
     char path[PATH_SIZE];
-    if (snprintf(path, sizeof(path), "%s/%s", where, name) >= (int)sizeof(path)) return 0;
-    int fd = serve_root_at(path, O_PATH);
-    if (fd >= 0) close(fd);
-    return fd >= 0;
+    return snprintf(path, sizeof(path), "%s/%s", where, name) < (int)sizeof(path) && serve_root_has(path);
 }
 
 static int is_git(const char *where)
@@ -48,25 +42,21 @@ static int is_git(const char *where)
     return has(where, "HEAD") && has(where, "objects") && has(where, "refs");
 }
 
-/* 1 when nothing below the folder is a link: libgit2 would follow one out of DIR. */
-static int has_no_links(const char *where, int depth)
+typedef struct search {
+    const char *where; /* the folder at hand */
+    int depth;
+} search;
+
+/* Fails at a link: libgit2 would follow it out of DIR. */
+static int refuse_links(void *self, const serve_node *node, khub_error *err)
 {
+    search *all = self;
     char path[PATH_SIZE];
-    int fd = serve_root_at(where, O_RDONLY | O_DIRECTORY), good = 1;
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (fd >= 0 && !dir) close(fd);
-    for (struct dirent *entry; dir && good && (entry = readdir(dir));) {
-        struct stat st;
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        if (fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        good = !S_ISLNK(st.st_mode);
-        if (good && S_ISDIR(st.st_mode))
-            good = depth < DEPTH_MAX &&
-                   snprintf(path, sizeof(path), "%s/%s", where, entry->d_name) < PATH_SIZE &&
-                   has_no_links(path, depth + 1);
-    }
-    if (dir) closedir(dir);
-    return good;
+    if (snprintf(path, sizeof(path), "%s/%s", all->where, node->name) >= (int)sizeof(path) || node->link ||
+        all->depth == DEPTH_MAX)
+        return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: takes a part of itself from elsewhere", all->where);
+    search below = {path, all->depth + 1};
+    return node->kind == SERVE_NODE_FOLDER ? serve_root_each(path, refuse_links, &below, err) : KHUB_OK;
 }
 
 /* The words of libgit2's last failure. */
@@ -78,15 +68,16 @@ static const char *words(void)
 
 static int open_git(git_repository **out, const char *where, khub_error *err)
 {
-    char path[64];
-    if (has(where, "objects/info/alternates") || has(where, "commondir") || !has_no_links(where, 0))
+    char path[PATH_SIZE];
+    search all = {where, 0};
+    if (has(where, "objects/info/alternates") || has(where, "commondir"))
         return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: takes a part of itself from elsewhere", where);
-    int fd = serve_root_at(where, O_PATH | O_DIRECTORY);
-    if (fd < 0) return khub__fail(err, KHUB_E_NOTFOUND, "%s: isn't there", where);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    int rc = git_repository_open_bare(out, path);
-    close(fd);
-    return rc == 0 ? KHUB_OK : khub__fail(err, KHUB_E_FORMAT, "%s: %s", where, words());
+    int rc = serve_root_each(where, refuse_links, &all, err);
+    if (rc != KHUB_OK) return rc;
+    if (serve_root_real(path, sizeof(path), where) != 0)
+        return khub__fail(err, KHUB_E_NOTFOUND, "%s: isn't there", where);
+    if (git_repository_open_bare(out, path) == 0) return KHUB_OK;
+    return khub__fail(err, KHUB_E_FORMAT, "%s: %s", where, words());
 }
 
 /* ---- refs ---- */

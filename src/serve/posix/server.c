@@ -175,8 +175,8 @@ static int serve(int fd, serve_options *options, const khub__bytes *cert, const 
  * DIR. */
 static int confine(khub_error *err)
 {
-    char oid[41];
-    int rc = serve_blob_oid(oid, "", 0, err);
+    char hex[KHUB__HASH_HEX_MAX + 1];
+    int rc = serve_digest(hex, KHUB__HASH_SHA256, "", 0, err);
     if (rc == KHUB_OK) rc = serve_git_start(err);
     if (rc == KHUB_OK) serve_root_confine();
     return rc;

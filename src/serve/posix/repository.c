@@ -2,18 +2,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "serve/layout.h"
+#include "serve/place.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { REPOSITORIES_MAX = 100000, LISTINGS_MAX = 200000, OLD_LISTINGS_MAX = 32, PATH_SIZE = 512 };
+enum { REPOSITORIES_MAX = 100000, LISTINGS_MAX = 200000, OLD_LISTINGS_MAX = 32 };
 
 typedef struct repository {
     serve_kind kind;
@@ -22,7 +17,7 @@ typedef struct repository {
     pthread_mutex_t lock;    /* of what follows */
     serve_refs *refs;        /* NULL: not looked at, or gone */
     const serve_layout *layout;
-    char where[PATH_SIZE];
+    char where[SERVE_PLACE_MAX];
     serve_listing **listings; /* used last first; of the refs' commits and of a few more */
     size_t listing_count, listing_capacity;
     int64_t looked_ns, fresh_ns; /* when, and for how long that is good */
@@ -72,60 +67,6 @@ static repository *know(serve_kind kind, const char *id, khub_error *err)
     khub__free(made);
     khub__fail_memory(err, "serving a repository");
     return NULL;
-}
-
-/* ---- where a repository lies ---- */
-
-/* "kernels--ORG--NAME" */
-static void put_cache_folder(char out[PATH_SIZE], serve_kind kind, const char *id)
-{
-    const char *slash = strchr(id, '/');
-    snprintf(out, PATH_SIZE, "%s--%.*s%s%s", kind == SERVE_KERNEL ? "kernels" : "models",
-             (int)(slash ? slash - id : (ptrdiff_t)strlen(id)), id, slash ? "--" : "",
-             slash ? slash + 1 : "");
-}
-
-/* The first form that is there, and where. NULL: none. */
-static const serve_layout *place(char where[PATH_SIZE], serve_kind kind, const char *id)
-{
-    const char *folder = kind == SERVE_MODEL ? "models/" : "";
-    if (kind == SERVE_MODEL || strncmp(id, "models/", 7) != 0) {
-        snprintf(where, PATH_SIZE, "%s%s.git", folder, id);
-        if (serve_layout_git.is(where)) return &serve_layout_git;
-        snprintf(where, PATH_SIZE, "%s%s", folder, id);
-        if (serve_layout_git.is(where)) return &serve_layout_git;
-        if (serve_layout_folders.is(where)) return &serve_layout_folders;
-    }
-    put_cache_folder(where, kind, id);
-    return serve_layout_cache.is(where) ? &serve_layout_cache : NULL;
-}
-
-/* 1 for "kernels--OWNER--…" and "models--OWNER--…". */
-static int is_cache_folder_of(const char *name, const char *owner)
-{
-    size_t length = strlen(owner), kind = !strncmp(name, "kernels--", 9)  ? 9
-                                          : !strncmp(name, "models--", 8) ? 8
-                                                                          : 0;
-    return kind && !strncmp(name + kind, owner, length) && !strncmp(name + kind + length, "--", 2);
-}
-
-static int cache_has_owner(const char *owner)
-{
-    int found = 0, fd = serve_root_at("", O_RDONLY | O_DIRECTORY);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (fd >= 0 && !dir) close(fd);
-    for (struct dirent *entry; dir && !found && (entry = readdir(dir));)
-        found = is_cache_folder_of(entry->d_name, owner);
-    if (dir) closedir(dir);
-    return found;
-}
-
-int serve_has_owner(const char *owner)
-{
-    char where[PATH_SIZE];
-    snprintf(where, sizeof(where), "models/%s", owner);
-    return (strcmp(owner, "models") != 0 && serve_root_is_directory(owner)) ||
-           serve_root_is_directory(where) || cache_has_owner(owner);
 }
 
 /* ---- looking at it ---- */
@@ -208,8 +149,8 @@ static serve_how look(repository *repo, khub_error *err)
 {
     serve_look out = {.keep = keep, .self = repo};
     int64_t started = now_ns();
-    char where[PATH_SIZE];
-    const serve_layout *layout = place(where, repo->kind, repo->id);
+    char where[SERVE_PLACE_MAX];
+    const serve_layout *layout = serve_place(where, repo->kind, repo->id);
     int rc = layout ? serve_refs_new(&out.refs, err) : KHUB_OK;
     if (layout && rc == KHUB_OK) rc = layout->look(&out, where, repo->kind, err);
     if (rc != KHUB_OK) {
@@ -292,8 +233,8 @@ serve_how serve_find(serve_found *out, const serve_address *address, int may_wai
     repository *repo = known(address->kind, address->id);
     serve_how how = repo ? try(out, repo, address) : SERVE_LATER;
     if (how != SERVE_LATER || !may_wait) return how;
-    char where[PATH_SIZE];
-    if (!repo && !place(where, address->kind, address->id)) return SERVE_NO_REPOSITORY;
+    char where[SERVE_PLACE_MAX];
+    if (!repo && !serve_place(where, address->kind, address->id)) return SERVE_NO_REPOSITORY;
     if (!repo) repo = know(address->kind, address->id, err);
     return repo ? find_on_disk(out, repo, address, err) : SERVE_BROKEN;
 }
