@@ -3,11 +3,13 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
-from small_hub import VARIANT, Hub, fake, files_of, khub
+from small_hub import KHUB, VARIANT, Hub, fake, files_of, khub
 
 TESTS = pathlib.Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS / "cli")]
@@ -188,6 +190,26 @@ def test_what_the_peer_fetched(hub, cache, model):
     hub.paths()
     assert ok(embed(hub, cache, "org/tiny", "--offline")) == ok(embed(None, cache, model))
     assert hub.paths() == []
+
+
+def test_ctrl_c_while_a_model_comes(hub, cache, tmp_path):
+    """Ended as by Ctrl-C, nothing half-written to be seen; the next call goes on where it stopped."""
+    made = write_model(tmp_path / "large", {"max_position_embeddings": 40_000})  # 1.3 MB
+    hub.repos["models/org/large"] = {"main": files_of(made)}
+    hub.pause = 0.05
+    env = {**os.environ, "HF_HUB_CACHE": str(cache), "HF_ENDPOINT": hub.endpoint}
+    run = subprocess.Popen([KHUB, "embed", "--model", "org/large", "hello"], env=env, start_new_session=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 30
+    while not list(cache.glob("*/blobs/*.incomplete")):
+        assert run.poll() is None and time.monotonic() < until
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGINT)
+    out, words = run.communicate(timeout=60)
+    assert (run.returncode, out) == (-signal.SIGINT, "") and "stopped" in words
+    assert not list(cache.glob("*/snapshots/*/model.safetensors"))
+    hub.pause = 0
+    assert ok(khub(hub, cache, "embed", "--model", "org/large", "hello")) == ok(khub(None, cache, "embed", "--model", made, "hello"))
 
 
 # --- kernels of the Hub in a mapping
