@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WORDS = 5, LINE = 8192 };
+enum { WORDS = 5, LINE = 8192, PIECE = 16384 };
 
 static khub__store store;
 static char *word[WORDS];
@@ -22,7 +22,8 @@ static int bring(khub_error *err)
     int rc = khub__blob_new(&blob, &store, word[1], word[2], err);
     if (rc != KHUB_OK) return rc;
     rc = khub__blob_sink.begin(blob, word[3], size, &have, err);
-    if (rc == KHUB_OK && have < size) rc = khub__blob_sink.write(blob, data + have, size - have, err);
+    for (uint64_t done = have; rc == KHUB_OK && done < size; done += PIECE)
+        rc = khub__blob_sink.write(blob, data + done, size - done < PIECE ? size - done : PIECE, err);
     if (rc == KHUB_OK) rc = khub__blob_sink.finish(blob, err);
     if (rc == KHUB_OK) printf("%llu\n", (unsigned long long)have);
     if (rc == KHUB__SINK_BUSY) puts("busy");

@@ -6,11 +6,16 @@
 
 #include <khub/log.h>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #define BLOBS FOLDER "/blobs"
 
@@ -173,8 +178,9 @@ START_TEST(a_blob_that_is_distrusted_is_replaced)
 }
 END_TEST
 
-/* A process that is killed while it writes the big blob: `good` bytes of x, then `bad` bytes of y. */
-static void killed_writer(size_t good, size_t bad)
+/* A process that is killed while it writes the big blob: `good` bytes of x, then `bad` bytes of y. Its parent
+ * hasn't asked after it yet. */
+static pid_t killed_writer(size_t good, size_t bad)
 {
     pid_t child = fork();
     if (child == 0) {
@@ -189,24 +195,49 @@ static void killed_writer(size_t good, size_t bad)
         if (bad && khub__blob_sink.write(blob, big, bad, &err) != KHUB_OK) _exit(1);
         kill(getpid(), SIGKILL);
     }
-    int status;
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    siginfo_t how;
+    ck_assert_int_eq(waitid(P_PID, (id_t)child, &how, WEXITED | WNOWAIT), 0);
+    ck_assert(how.si_code == CLD_KILLED && how.si_status == SIGKILL);
     ck_assert_int_eq(entries(at(BLOBS), ".incomplete"), 1);
+    return child;
 }
 
 START_TEST(what_a_killed_process_left_is_used)
 {
     begin_big();
     khub_error err = {0};
+    for (int asked = 0; asked < 2; asked++) {
+        pid_t child = killed_writer(200000, 0);
+        if (asked) ck_assert_int_eq(waitpid(child, NULL, 0), child);
+        khub__blob *blob = open_blob("big");
+        ck_assert_uint_eq(begin(blob, BIG_SHA256, BIG), 200000);
+        ck_khub_ok(khub__blob_sink.write(blob, big, 100000, &err), &err);
+        ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
+        khub__blob_free(blob);
+        ck_assert_int_eq(entries(at(BLOBS), ""), 1);
+        ck_assert(khub__store_has(&store, COMMIT, "big", BIG));
+        ck_assert_int_eq(unlink(at(BLOBS "/" BIG_SHA256)), 0);
+    }
+    cache_end();
+}
+END_TEST
+
+/* As the one before it, killed when it has said that it takes the file over and hasn't yet. */
+START_TEST(a_take_over_that_is_interrupted_loses_nothing)
+{
+    begin_big();
     killed_writer(200000, 0);
+    const char *lock = at(".locks/" FOLDER "/" BIG_SHA256 ".lock");
+    char word[16], host[64], text[128];
+    long pid;
+    ck_assert_int_eq(sscanf(get(lock), "%15s %ld %63s", word, &pid, host), 3);
+    snprintf(text, sizeof(text), "khub-0a1b2c3d %ld %s %s\n", pid, host, word);
+    put(lock, text);
     khub__blob *blob = open_blob("big");
     ck_assert_uint_eq(begin(blob, BIG_SHA256, BIG), 200000);
-    ck_khub_ok(khub__blob_sink.write(blob, big, 100000, &err), &err);
-    ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
+    khub__blob_sink.abandon(blob, 0);
     khub__blob_free(blob);
-    ck_assert_int_eq(entries(at(BLOBS), ""), 1);
-    ck_assert(khub__store_has(&store, COMMIT, "big", BIG));
+    ck_assert_int_eq(entries(at(BLOBS), ""), 0);
     cache_end();
 }
 END_TEST
@@ -587,6 +618,80 @@ START_TEST(another_user_reads_and_adds)
 }
 END_TEST
 
+/* From now on the system calls that make links fail with EPERM, as on a file system that has none. */
+static void refuse_links(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_symlinkat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    ck_assert_int_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+    ck_assert(symlinkat("x", AT_FDCWD, at("probe")) == -1 && errno == EPERM);
+}
+
+START_TEST(files_where_links_are_refused)
+{
+    cache_begin();
+    khub_error err = {0};
+    ck_khub_ok(bring(COMMIT2, "with a link", HELLO_GIT, HELLO, &err), &err);
+    refuse_links();
+    ck_khub_ok(bring(COMMIT, "a/copy", HELLO_GIT, HELLO, &err), &err);
+    ck_khub_ok(bring(COMMIT, "moved", HELLO_SHA256, HELLO, &err), &err);
+    static const char *const paths[] = {"a/copy", "moved"};
+    for (size_t i = 0; i < 2; i++) {
+        struct stat st;
+        ck_assert_int_eq(lstat(at(FOLDER "/snapshots/" COMMIT "/%s", paths[i]), &st), 0);
+        ck_assert(S_ISREG(st.st_mode));
+        ck_assert_uint_eq(st.st_mode & 07777, 0644);
+        ck_assert(khub__store_has(&store, COMMIT, paths[i], 6));
+    }
+    ck_assert(khub__store_has(&store, COMMIT2, "with a link", 6));
+    ck_assert_int_eq(entries(at(BLOBS), ""), 1);
+    khub__blob *blob = open_blob("moved"); /* the blob isn't there, the file is */
+    ck_assert_uint_eq(begin(blob, HELLO_SHA256, 6), 6);
+    ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
+    khub__blob_free(blob);
+    cache_end();
+}
+END_TEST
+
+/* A home that isn't there, under a directory that can't be written. */
+START_TEST(a_home_that_is_not_there)
+{
+    ck_assert_msg(geteuid() == 0, "this test needs root, to be another user");
+    cache_begin();
+    ck_assert_int_eq(chmod(cache_root, 0755), 0);
+    static const char *const variables[] = {"KERNELS_CACHE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
+                                            "HF_HOME", "XDG_CACHE_HOME"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+        unsetenv(variables[i]);
+    setenv("HOME", at("nobody"), 1);
+    pid_t child = fork();
+    if (child == 0) {
+        khub_error err = {0};
+        char commit[KHUB__COMMIT_MAX + 1];
+        if (setgid(999) != 0 || setuid(12346) != 0) _exit(1);
+        khub__store_close(&store);
+        if (khub__store_open(&store, &cache_repo, NULL, &err) != KHUB_OK) _exit(2);
+        if (khub__store_ref(commit, NULL, &store, "v1", &err) != KHUB_E_NOTFOUND) _exit(3);
+        khub_error_clear(&err);
+        int rc = bring(COMMIT, "a", HELLO_GIT, HELLO, &err);
+        _exit(rc == KHUB_E_IO && strstr(err.message, "nobody/.cache/huggingface/hub/kernels--org--name") &&
+                      strstr(err.message, "Permission denied; KERNELS_CACHE")
+                  ? 0
+                  : 4);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    cache_end();
+}
+END_TEST
+
 static int everything(void *user, khub_error *err)
 {
     (void)user;
@@ -629,8 +734,10 @@ END_TEST
 UNIT("cache.blob", a_blob_is_named_by_its_content, wrong_content_never_gets_the_name, lengths_are_checked,
      a_length_may_be_unknown, a_blob_that_is_there_is_used, a_blob_of_the_wrong_size_is_replaced,
      a_blob_that_is_distrusted_is_replaced, what_a_killed_process_left_is_used,
-     damaged_leftovers_are_thrown_away, leftovers_that_are_too_long_are_thrown_away,
-     an_abandoned_blob_can_be_kept, a_note_of_another_host_is_left_alone, a_lock_that_is_held_is_waited_for,
-     the_wait_can_be_limited, a_lock_that_was_removed_is_none, permissions_obey_the_umask,
-     free_space_is_asked_for_first, a_disk_that_fills_up_is_told, a_limit_on_files_is_told,
-     a_cache_that_cannot_be_written_is_read, another_user_reads_and_adds, without_memory_nothing_is_lost)
+     a_take_over_that_is_interrupted_loses_nothing, damaged_leftovers_are_thrown_away,
+     leftovers_that_are_too_long_are_thrown_away, an_abandoned_blob_can_be_kept,
+     a_note_of_another_host_is_left_alone, a_lock_that_is_held_is_waited_for, the_wait_can_be_limited,
+     a_lock_that_was_removed_is_none, permissions_obey_the_umask, free_space_is_asked_for_first,
+     a_disk_that_fills_up_is_told, a_limit_on_files_is_told, a_cache_that_cannot_be_written_is_read,
+     another_user_reads_and_adds, files_where_links_are_refused, a_home_that_is_not_there,
+     without_memory_nothing_is_lost)

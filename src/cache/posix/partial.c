@@ -44,14 +44,22 @@ static void host_name(char out[64])
     if (!out[0]) memcpy(out, "?", 2);
 }
 
-/* "khub-1A2B3C4D PID HOST": who writes which file. */
-static void note_down(const khub__partial *partial, khub__lock *lock)
+/* "khub-1A2B3C4D PID HOST", and the file's name before it is taken over: who writes which file. It is written
+ * before the file gets its name, so that no file is ever without a note. */
+static void note_down(const khub__partial *partial, khub__lock *lock, const char *before)
 {
     char note[KHUB__NOTE_MAX], host[64];
     host_name(host);
-    snprintf(note, sizeof(note), "%.13s %ld %s\n", partial->name + strlen(partial->blobs.name) + 1,
-             (long)getpid(), host);
+    snprintf(note, sizeof(note), "%.13s %ld %s %s\n", partial->name + strlen(partial->blobs.name) + 1,
+             (long)getpid(), host, before);
     khub__lock_write_note(lock, note);
+}
+
+static void new_name(khub__partial *partial)
+{
+    char begin[KHUB__COMMIT_MAX + 16];
+    snprintf(begin, sizeof(begin), "%s.khub-", partial->blobs.name);
+    khub__disk_temporary(partial->name, begin, ".incomplete");
 }
 
 /* A process that ended and whose parent hasn't asked yet is there for kill(); it writes nothing any more. */
@@ -83,18 +91,41 @@ static int is_gone(long pid, const char *host, time_t written)
     return strcmp(here, host) == 0 && !runs(pid);
 }
 
-/* Opens the file that the note names under a new name of ours. */
-static int claim(khub__partial *partial, const char *word, long pid, const char *host)
+/* What a note says. */
+typedef struct note {
+    char word[16], before[16], host[64];
+    long pid;
+} note;
+
+static int is_word(const char *word)
 {
-    char old[KHUB__TEMPORARY_MAX], begin[KHUB__COMMIT_MAX + 16];
+    return strncmp(word, "khub-", 5) == 0 && strspn(word + 5, "0123456789abcdef") == 8 && !word[13];
+}
+
+/* 0, or -1: there is none of ours. */
+static int read_note(note *out, khub__lock *lock)
+{
+    char text[KHUB__NOTE_MAX];
+    memset(out, 0, sizeof(*out));
+    khub__lock_read_note(text, lock);
+    text[strcspn(text, "\n")] = 0; /* behind it may be what is left of a longer one */
+    int n = sscanf(text, "%15s %ld %63s %15s", out->word, &out->pid, out->host, out->before);
+    return n >= 3 && is_word(out->word) ? 0 : -1;
+}
+
+/* Opens the file that is called so, if its writer is gone, under a new name of ours. */
+static int claim(khub__partial *partial, khub__lock *lock, const char *word, const note *from)
+{
+    char old[KHUB__TEMPORARY_MAX];
     struct stat st;
     const int dir = partial->blobs.dir;
+    if (!is_word(word)) return -1;
     snprintf(old, sizeof(old), "%s.%s.incomplete", partial->blobs.name, word);
     if (fstatat(dir, old, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) || st.st_nlink != 1)
         return -1;
-    if (!is_gone(pid, host, st.st_mtime)) return -1;
-    snprintf(begin, sizeof(begin), "%s.khub-", partial->blobs.name);
-    khub__disk_temporary(partial->name, begin, ".incomplete");
+    if (!is_gone(from->pid, from->host, st.st_mtime)) return -1;
+    new_name(partial);
+    note_down(partial, lock, word);
     if (renameat(dir, old, dir, partial->name) != 0) return -1;
     partial->file = openat(dir, partial->name, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
     if (partial->file < 0) unlinkat(dir, partial->name, 0);
@@ -103,18 +134,13 @@ static int claim(khub__partial *partial, const char *word, long pid, const char 
 
 uint64_t khub__partial_adopt(khub__partial *partial, khub__lock *lock, uint64_t size)
 {
-    char note[KHUB__NOTE_MAX], word[16], host[64];
-    long pid;
+    note from;
     struct stat st;
-    khub__lock_read_note(note, lock);
-    if (sscanf(note, "%13s %ld %63s", word, &pid, host) != 3 || strncmp(word, "khub-", 5) != 0 ||
-        strspn(word + 5, "0123456789abcdef") != 8 || word[13])
+    if (read_note(&from, lock) != 0) return 0;
+    if (claim(partial, lock, from.word, &from) != 0 && claim(partial, lock, from.before, &from) != 0)
         return 0;
-    if (claim(partial, word, pid, host) != 0) return 0;
-    if (fstat(partial->file, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= size) {
-        note_down(partial, lock);
+    if (fstat(partial->file, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= size)
         return (uint64_t)st.st_size;
-    }
     khub__partial_drop(partial, 0);
     return 0;
 }
@@ -143,32 +169,28 @@ static int open_unnamed(const khub__partial *partial)
 
 int khub__partial_create(khub__partial *partial, khub__lock *lock, int small)
 {
-    char begin[KHUB__COMMIT_MAX + 16];
     partial->name[0] = 0;
     partial->file = small ? open_unnamed(partial) : -1;
     if (partial->file >= 0) return KHUB_OK;
-    snprintf(begin, sizeof(begin), "%s.khub-", partial->blobs.name);
     for (int attempt = 0; attempt < 100 && partial->file < 0; attempt++) {
-        khub__disk_temporary(partial->name, begin, ".incomplete");
+        new_name(partial);
+        if (!small) note_down(partial, lock, "");
         partial->file =
             openat(partial->blobs.dir, partial->name, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (partial->file < 0 && errno != EEXIST) return -1;
     }
-    if (partial->file < 0) return -1;
-    if (!small) note_down(partial, lock);
-    return KHUB_OK;
+    return partial->file < 0 ? -1 : KHUB_OK;
 }
 
 /* Gives a file without a name the blob's, at once where that is free. */
 static int name_it(khub__partial *partial)
 {
-    char path[40], begin[KHUB__COMMIT_MAX + 16];
+    char path[40];
     const khub__spot *to = &partial->blobs;
     fd_path(path, partial->file);
     if (linkat(AT_FDCWD, path, to->dir, to->name, AT_SYMLINK_FOLLOW) == 0) return 1;
     if (errno != EEXIST) return -1;
-    snprintf(begin, sizeof(begin), "%s.khub-", to->name);
-    khub__disk_temporary(partial->name, begin, ".incomplete");
+    new_name(partial);
     return linkat(AT_FDCWD, path, to->dir, partial->name, AT_SYMLINK_FOLLOW);
 }
 
