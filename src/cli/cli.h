@@ -93,6 +93,10 @@ void cli_prepare(void);
 /* 1 when what is written to `file` is shown to a person. */
 int cli_is_terminal(FILE *file);
 
+/* Ctrl-C calls `handler`, within a signal handler, in place of ending the process; a second one ends it.
+ * NULL: as at the start. */
+void cli_on_interrupt(void (*handler)(void));
+
 /* NULL when `path` is a directory (links are followed), else what is wrong with it; static, until the next
  * call. */
 const char *cli_not_a_directory(const char *path);

@@ -6,9 +6,8 @@
 
 static volatile sig_atomic_t interrupted;
 
-static void interrupt(int number)
+static void interrupt(void)
 {
-    signal(number, SIG_DFL);
     interrupted = 1;
 }
 
@@ -25,21 +24,19 @@ void cli_hub_init(cli_hub *hub)
     memset(&hub->trust, 0, sizeof(hub->trust));
 }
 
-/* A second Ctrl-C ends at once. */
 void cli_hub_begin(cli_hub *hub)
 {
     hub->options.trust = hub->trust.items;
     hub->options.progress = on_progress;
-    signal(SIGINT, interrupt);
+    cli_on_interrupt(interrupt);
 }
 
 void cli_hub_end(void)
 {
     cli_progress_clear();
-    signal(SIGINT, SIG_DFL);
-    if (!interrupted) return;
-    fputs("khub: stopped; what was fetched so far is kept\n", stderr);
-    raise(SIGINT);
+    if (interrupted) fputs("khub: stopped; what was fetched so far is kept\n", stderr);
+    cli_on_interrupt(NULL);
+    if (interrupted) raise(SIGINT);
 }
 
 int cli_get(khub_kernel **out, const char *name, khub_get_options *get, cli_hub *hub, khub_error *err)

@@ -30,6 +30,33 @@ void cli_prepare(void)
     set_signals();
 }
 
+static void (*on_interrupt)(void);
+static volatile sig_atomic_t presses;
+
+/* Ctrl-C at a terminal reaches a contained command twice: from the terminal, and handed on by the parent, who
+ * can't know. */
+static void interrupt(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    int handed_on = info->si_code == SI_USER && info->si_pid == getppid();
+    if (!handed_on && ++presses > 1) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    on_interrupt();
+}
+
+void cli_on_interrupt(void (*handler)(void))
+{
+    struct sigaction action = {.sa_sigaction = interrupt, .sa_flags = SA_SIGINFO | SA_RESTART};
+    if (!handler) {
+        signal(SIGINT, SIG_DFL);
+        return;
+    }
+    on_interrupt = handler;
+    sigaction(SIGINT, &action, NULL);
+}
+
 int cli_is_terminal(FILE *file)
 {
     return isatty(fileno(file));
