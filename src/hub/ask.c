@@ -7,6 +7,8 @@
 #include "hub/token.h"
 #include "hub/url.h"
 
+enum { HURRY_MS = 2500 }; /* for one who has another answer at hand (case D3: below 3 s in all) */
+
 int khub__client_tick(khub__client *client, khub_error *err)
 {
     uint64_t now = khub__now_ms();
@@ -27,6 +29,7 @@ int khub__client_connect(khub__client *client, const char *what, khub_error *err
     if (client->settings.offline)
         return khub__fail(err, KHUB_E_OFFLINE,
                           "%s: can't be asked for, the network is off (--offline or HF_HUB_OFFLINE)", what);
+    if (client->engine && !khub__engine_is_own(client->engine)) client->engine = NULL;
     return client->engine ? KHUB_OK : khub__engine_open(&client->engine, &client->settings, err);
 }
 
@@ -87,8 +90,13 @@ static int exchange(khub__reply *out, khub__client *client, const khub__request 
 int khub__client_ask(khub__reply *out, khub__client *client, const char *url, const khub__asked *asked,
                      khub_error *err)
 {
-    khub__request request = {
-        .url = url, .from = UINT64_MAX, .to = UINT64_MAX, .head = take_head, .body = take_body, .self = out};
+    khub__request request = {.url = url,
+                             .from = UINT64_MAX,
+                             .to = UINT64_MAX,
+                             .patience_ms = client->hurries ? HURRY_MS : 0,
+                             .head = take_head,
+                             .body = take_body,
+                             .self = out};
     unsigned retries = 0;
     char shown[208];
     memset(out, 0, sizeof(*out));

@@ -18,8 +18,8 @@ void khub__client_close(khub__client *client); /* NULL is a no-op */
 /* 1: the settings forbid the network; every call below is KHUB_E_OFFLINE. */
 int khub__client_offline(const khub__client *client);
 
-/* 1: from now on each question is asked once, without waiting for better times: for a caller who has another
- * answer at hand. 0: as usual. */
+/* 1: from now on each question is asked once, for at most 2.5 s, without waiting for better times: for a
+ * caller who has another answer at hand. 0: as usual. */
 void khub__client_hurry(khub__client *client, int hurries);
 
 /* Requests sent by this process so far, redirects apart. For tests and -v. */

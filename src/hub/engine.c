@@ -34,8 +34,7 @@ static int same(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* After a fork the connections are the parent's: an engine of another process is left alone for good. */
-static int is_own(const khub__engine *engine)
+int khub__engine_is_own(const khub__engine *engine)
 {
     return engine->process == khub__process();
 }
@@ -46,7 +45,8 @@ static khub__engine *take_kept(const khub__hub_settings *settings)
     pthread_mutex_lock(&kept.lock);
     for (size_t i = kept.count; i-- > 0 && !found;) {
         khub__engine *one = kept.engines[i];
-        if (!is_own(one) || !same(one->endpoint, settings->endpoint) || !same(one->token, settings->token))
+        if (!khub__engine_is_own(one) || !same(one->endpoint, settings->endpoint) ||
+            !same(one->token, settings->token))
             continue;
         found = one;
         memmove(kept.engines + i, kept.engines + i + 1, (--kept.count - i) * sizeof(found));
@@ -107,7 +107,7 @@ int khub__engine_open(khub__engine **out, const khub__hub_settings *settings, kh
 
 void khub__engine_close(khub__engine *engine)
 {
-    if (!engine || !is_own(engine)) return;
+    if (!engine || !khub__engine_is_own(engine)) return;
     while (engine->flying)
         khub__engine_stop(engine, engine->flying->transfer);
     engine->settings = NULL;
@@ -119,7 +119,7 @@ void khub__engine_close(khub__engine *engine)
     }
     kept.engines[kept.count++] = engine;
     pthread_mutex_unlock(&kept.lock);
-    if (oldest && is_own(oldest)) destroy(oldest);
+    if (oldest && khub__engine_is_own(oldest)) destroy(oldest);
 }
 
 /* Puts it on the wire. */
@@ -130,7 +130,7 @@ static int launch(khub__engine *engine, khub__flight *flight, khub_error *err)
     if (engine->curl->curl_multi_add_handle(engine->multi, flight->easy) != CURLM_OK)
         return khub__fail_memory(err, "sending a request");
     flight->added = 1;
-    flight->last_ms = khub__now_ms();
+    flight->last_ms = flight->launched_ms = khub__now_ms();
     return KHUB_OK;
 }
 
@@ -209,14 +209,26 @@ int khub__engine_multiplexes(const khub__engine *engine)
     return engine->multiplexes;
 }
 
+/* When a flight has failed unless something arrives; *allowed_ms is how long that is after the last. */
+static uint64_t deadline(const khub__engine *engine, const khub__flight *flight, uint64_t *allowed_ms)
+{
+    const khub__hub_settings *settings = engine->settings;
+    unsigned patience = flight->transfer->request->patience_ms;
+    *allowed_ms = settings->stall_timeout_ms;
+    if (!flight->head_seen && patience) {
+        *allowed_ms = patience;
+        return flight->launched_ms + patience;
+    }
+    if (!flight->transfer->answer.bytes) *allowed_ms += settings->connect_timeout_ms;
+    return flight->last_ms + *allowed_ms;
+}
+
 /* No byte for the time allowed: the attempt has failed. A paused one waits for us, not for the Hub. */
 static void check_stalled(khub__engine *engine, khub__flight *flight, uint64_t now)
 {
-    const khub__hub_settings *settings = engine->settings;
-    uint64_t allowed = settings->stall_timeout_ms;
-    if (!flight->transfer->answer.bytes) allowed += settings->connect_timeout_ms;
+    uint64_t allowed;
     if (flight->paused) flight->last_ms = now;
-    if (flight->ended || now < flight->last_ms + allowed) return;
+    if (flight->ended || now < deadline(engine, flight, &allowed)) return;
     flight->ended = 1;
     flight->transfer->broken = 1;
     khub__fail(&flight->transfer->why, KHUB_E_NETWORK, "nothing arrived for %g s", (double)allowed / 1000);

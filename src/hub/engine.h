@@ -18,6 +18,7 @@ typedef struct khub__request {
     uint64_t from,
         to; /* the bytes wanted, both included; from UINT64_MAX: all, no Range; to UINT64_MAX: the rest */
     int without_token;
+    unsigned patience_ms; /* given up when there is no head after this time; 0: as the settings say */
     /* The head of the last answer (redirects and errors don't count, 416 for a Range does). Not KHUB_OK ends
      * the request with that status. */
     int (*head)(void *self, khub__transfer *transfer, khub_error *err);
@@ -46,6 +47,10 @@ struct khub__transfer {
 /* Gets the engine that a closed client with the same endpoint and token left, or a new one. Borrows
  * `settings`. */
 int khub__engine_open(khub__engine **out, const khub__hub_settings *settings, khub_error *err);
+/* 1: it was opened in this process. After a fork the connections are the parent's, and an engine of another
+ * process must be left alone for good. */
+int khub__engine_is_own(const khub__engine *engine);
+
 /* Ends what is under way and keeps the connections for the next. NULL is a no-op. */
 void khub__engine_close(khub__engine *engine);
 

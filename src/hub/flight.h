@@ -13,6 +13,7 @@ struct khub__flight {
     khub__transfer *transfer;
     khub__engine *engine;
     khub__flight *next;
+    uint64_t launched_ms;
     uint64_t last_ms; /* when something last arrived */
     uint64_t ignored; /* bytes of a body that nobody wants */
     int added, ended, paused, head_seen;

@@ -93,6 +93,7 @@ class Hub:
 
     def __exit__(self, *_):
         self.stopped.set()
+        self.listener.shutdown(socket.SHUT_RDWR)  # wakes accept, which would keep the port open
         self.listener.close()
         for sock in self.sockets:
             try:

@@ -1,4 +1,7 @@
 """Settings of the environment as the Hugging Face tools have them (C7, C8)."""
+import os
+import subprocess
+
 import pytest
 from hub import COMMIT, Hub, ask
 
@@ -99,6 +102,44 @@ def test_proxy_of_a_web_servers_child():
     with Hub(lambda r, c: c.json({"sha": COMMIT})) as hub, Hub(lambda r, c: c.answer(status=500)) as proxy:
         assert hub.ask("commit", "o/n", "v1", HTTP_PROXY=proxy.url, REQUEST_METHOD="GET")["status"] == "KHUB_OK"
         assert proxy.connections == 0
+
+
+@pytest.fixture(scope="module")
+def resolver_spy(tmp_path_factory):
+    """A library to preload that writes each name that is looked up to the file SPY names."""
+    folder = tmp_path_factory.mktemp("spy")
+    (folder / "spy.c").write_text(r"""
+#include <dlfcn.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints, struct addrinfo **out)
+{
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) = dlsym(RTLD_NEXT, "getaddrinfo");
+    FILE *file = fopen(getenv("SPY"), "a");
+    fprintf(file, "%s\n", name);
+    fclose(file);
+    return real(name, service, hints, out);
+}
+""")
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", folder / "spy.so", folder / "spy.c", "-ldl"], check=True)
+    return str(folder / "spy.so")
+
+
+@pytest.mark.skipif(os.environ.get("KHUB_SANITIZE") == "1", reason="the sanitizer wants to be the first library")
+def test_no_other_host_is_looked_up(resolver_spy, tmp_path):
+    def handle(request, connection):
+        if "/tree/" in request.path and "cursor" not in request.query:
+            return connection.json([], Link='<https://huggingface.co/api/x?cursor=1>; rel="next"')
+        connection.json([] if "cursor" in request.query else {"branches": []})
+
+    spied = {"LD_PRELOAD": resolver_spy, "SPY": str(tmp_path / "names")}
+    with Hub(handle) as hub:
+        for arguments in (("refs", "o/n"), ("tree", "o/n", COMMIT), ("publisher", "o")):
+            assert hub.ask(*arguments, **spied)["status"] == "KHUB_OK"
+    assert not (tmp_path / "names").exists()
+    ask("http://nowhere.invalid", "--hurry", "refs", "o/n", **spied)
+    assert set((tmp_path / "names").read_text().split()) == {"nowhere.invalid"}
 
 
 def test_proxy_for_https_is_asked_to_connect():

@@ -117,6 +117,14 @@ def test_never_answers():
     assert got["status"] == "KHUB_E_NETWORK" and got["requests"] == 1
 
 
+def test_a_hurried_question_is_given_up_soon():
+    """D3: a Hub that doesn't answer costs less than 3 s when the cache has an answer."""
+    with Hub(lambda r, c: hub.stopped.wait(20)) as hub:
+        got = hub.ask("--hurry", "refs", "o/n")
+        assert len(hub.requests) == 1
+    assert got["status"] == "KHUB_E_NETWORK" and "2.5 s" in got["message"]
+
+
 def test_trickles():
     """Slow isn't stalled: there is no limit for the whole."""
     def handle(request, connection):
