@@ -11,6 +11,14 @@ static void put_cache_folder(char out[SERVE_PLACE_MAX], serve_kind kind, const c
              id, id[owner] ? "--" : "", id[owner] ? id + owner + 1 : "");
 }
 
+/* A model without an owner is one folder: models/ORG must not be taken for one whose branches are ORG's. */
+static int may_be_folders(const char *where, const char *id)
+{
+    char path[SERVE_PLACE_MAX + 16];
+    snprintf(path, sizeof(path), "%s/config.json", where);
+    return serve_layout_folders.is(where) && (strchr(id, '/') || serve_root_has(path));
+}
+
 const serve_layout *serve_place(char where[SERVE_PLACE_MAX], serve_kind kind, const char *id)
 {
     const char *folder = kind == SERVE_MODEL ? "models/" : "";
@@ -19,7 +27,7 @@ const serve_layout *serve_place(char where[SERVE_PLACE_MAX], serve_kind kind, co
         if (serve_layout_git.is(where)) return &serve_layout_git;
         snprintf(where, SERVE_PLACE_MAX, "%s%s", folder, id);
         if (serve_layout_git.is(where)) return &serve_layout_git;
-        if (serve_layout_folders.is(where)) return &serve_layout_folders;
+        if (may_be_folders(where, id)) return &serve_layout_folders;
     }
     put_cache_folder(where, kind, id);
     return serve_layout_cache.is(where) ? &serve_layout_cache : NULL;

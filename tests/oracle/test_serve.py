@@ -4,12 +4,13 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from serving import BUILT_IN, python, serving
+from serving import BUILT_IN, ask, python, serving
 
 SANITIZE = os.environ["KHUB_SANITIZE"] == "1"
 
@@ -32,6 +33,8 @@ def folder(tmp_path_factory):
     (model / "model.safetensors").write_bytes(os.urandom(100_000))
     (model / "sub folder" / "caf\u00e9 #1%.txt").write_text("hello")
     (model / "empty").write_text("")
+    (top / "models" / "gpt0").mkdir()
+    (top / "models" / "gpt0" / "config.json").write_text("{}")
     return top
 
 
@@ -106,6 +109,13 @@ print(json.dumps([open(one).read(), api.file_exists("org/tiny", "config.json"), 
     assert found[:6] == ["hello", True, False, True, False, False] and len(found[6]) == 40 and len(found[7]) == 40
 
 
+def test_a_model_without_an_owner(hub, tmp_path):
+    found = python(hub, tmp_path, """
+print(json.dumps([open(h.hf_hub_download("gpt0", "config.json")).read(), [b.name for b in api.list_repo_refs("gpt0").branches],
+                  [f.path for f in api.list_repo_tree("gpt0")], api.repo_exists("org"), api.repo_exists("gpt1")]))""")
+    assert found == ["{}", ["main"], ["config.json"], False, False]
+
+
 def test_errors_have_their_kinds(hub, tmp_path):
     kinds = python(hub, tmp_path, """
 kinds = []
@@ -164,6 +174,38 @@ print(json.dumps([k.__file__, sorted(n for n in dir(k) if n[0] != "_")[:3]]))"""
     assert "khub/norm" in hub.log() and "kernel-status.toml" not in found[0]
     again = python(hub, tmp_path, program.replace("version=1", 'revision=%r' % found[0].split("/snapshots/")[1][:40]), HF_HUB_OFFLINE="1")
     assert again == found
+
+
+def test_lock_and_download(hub, tmp_path):
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text('[tool.kernels.dependencies]\n"khub/norm" = 1\n"khub/activation" = 1\n')
+    env = {**os.environ, "HF_ENDPOINT": hub.url, "HF_HOME": str(tmp_path / "home"), "HF_HUB_DISABLE_XET": "1"}
+    kernels = pathlib.Path(sys.executable).parent / "kernels"
+    for command in ("lock", "download"):
+        more = ["--all-variants"] if command == "download" else []
+        done = subprocess.run([kernels, command, project, *more], capture_output=True, text=True, timeout=120, env=env)
+        assert done.returncode == 0, done.stderr
+    locked = {e["dependency"]["repo-id"]: e["lock"]["commit"] for e in json.loads((project / "kernels.lock").read_text())}
+    for name in ("norm", "activation"):
+        refs = json.loads(ask(hub, f"/api/kernels/khub/{name}/refs").body)
+        commit = next(b["targetCommit"] for b in refs["branches"] if b["name"] == "v1")
+        assert locked[f"khub/{name}"] == commit
+        got = tmp_path / f"home/hub/kernels--khub--{name}/snapshots/{commit}/build"
+        assert sorted(p.name for p in got.rglob("*") if p.is_file()) == sorted(
+            p.name for p in (BUILT_IN / name / "build").rglob("*") if p.is_file())
+
+
+def test_a_redirected_kernel(tmp_path):
+    """kernel-status.toml is a file as any other; the peer reads it."""
+    shutil.copytree(BUILT_IN / "norm", tmp_path / "dir/khub/norm/main")
+    (tmp_path / "dir/old/norm/main").mkdir(parents=True)
+    (tmp_path / "dir/old/norm/main/kernel-status.toml").write_text('kind = "redirect"\ndestination = "khub/norm"\n')
+    with serving(tmp_path / "dir") as hub:
+        found = python(hub, tmp_path, """
+from kernels.status import resolve_status
+print(json.dumps([resolve_status(api, "old/norm", "main"), resolve_status(api, "khub/norm", "main")]))""")
+    assert found == [["khub/norm", "main"], ["khub/norm", "main"]]
 
 
 def test_trust(folder, tmp_path):
