@@ -28,7 +28,7 @@ void khub__layout_link(char out[KHUB__LAYOUT_MAX], const char *path, const char 
 {
     char *at = out;
     for (; *path; path++)
-        if (*path == '/') memcpy(at, "../", 3), at += 3;
+        if (*path == '/') at = stpcpy(at, "../");
     snprintf(at, (size_t)(out + KHUB__LAYOUT_MAX - at), "../../blobs/%s", etag);
 }
 

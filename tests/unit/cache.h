@@ -130,4 +130,35 @@ static inline int bring(const char *commit, const char *path, const char *etag, 
     return rc;
 }
 
+#define BLOBS FOLDER "/blobs"
+
+enum { BIG = 300000 };
+
+/* `head -c 300000 /dev/zero | tr '\0' x`, as sha256sum names it. */
+#define BIG_SHA256 "29927e273accc68286005017f7fa6e4f27bddb4db3083ff8b8d4c3667905b7fa"
+
+static char big[BIG + 1];
+
+static inline void begin_big(void)
+{
+    cache_begin();
+    memset(big, 'x', BIG);
+}
+
+static inline khub__blob *open_blob(const char *path)
+{
+    khub_error err = {0};
+    khub__blob *blob;
+    ck_khub_ok(khub__blob_new(&blob, &store, COMMIT, path, &err), &err);
+    return blob;
+}
+
+static inline uint64_t begin(khub__blob *blob, const char *etag, uint64_t size)
+{
+    khub_error err = {0};
+    uint64_t have;
+    ck_khub_ok(khub__blob_sink.begin(blob, etag, size, &have, &err), &err);
+    return have;
+}
+
 #endif

@@ -9,8 +9,6 @@
 #include <sys/file.h>
 #include <time.h>
 
-#define BLOBS FOLDER "/blobs"
-
 /* "jello\n", as `git hash-object` names it. */
 #define JELLO     "jello\n"
 #define JELLO_GIT "da643281e874ed4c68c6a5d2217d24f48f575b12"

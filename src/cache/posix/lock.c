@@ -132,25 +132,32 @@ int khub__lock_any_held(const khub__store *store, khub_error *err)
     return rc == KHUB_E_NOMEM ? khub__fail_memory(err, "looking at locks") : held;
 }
 
-/* The holder's number from the kernel's list of locks: "5: FLOCK  ADVISORY  WRITE 123 fe:00:456 0 EOF". */
+/* "fe:00:456", device and inode of a lock in the kernel's list. Some file systems (overlay, btrfs) show
+ * another device here than stat does: 2 when both are the file's, 1 when only the inode is, else 0. */
+static int is_place_of(const char *place, const struct stat *st)
+{
+    char *end;
+    unsigned long major_number = strtoul(place, &end, 16);
+    if (*end != ':') return 0;
+    unsigned long minor_number = strtoul(end + 1, &end, 16);
+    if (*end != ':' || strtoull(end + 1, &end, 10) != (unsigned long long)st->st_ino || *end) return 0;
+    return major(st->st_dev) == major_number && minor(st->st_dev) == minor_number ? 2 : 1;
+}
+
+/* The holder's number from lines such as "5: FLOCK  ADVISORY  WRITE 123 fe:00:456 0 EOF"; who only waits has
+ * "->" in front of FLOCK. */
 static long pid_of_holder(const struct stat *st)
 {
     FILE *list = fopen("/proc/locks", "re");
-    char line[256];
-    long same_inode = 0, exact = 0, pid;
-    unsigned major_number, minor_number;
-    unsigned long long inode;
+    char line[256], number[24], place[64];
+    long found[3] = {0};
     while (list && fgets(line, sizeof(line), list)) {
-        if (sscanf(line, "%*d: FLOCK %*s WRITE %ld %x:%x:%llu", &pid, &major_number, &minor_number, &inode) !=
-                4 ||
-            inode != (unsigned long long)st->st_ino || pid <= 0)
-            continue;
-        /* some file systems (overlay, btrfs) show another device here than stat does */
-        same_inode = pid;
-        if (major(st->st_dev) == major_number && minor(st->st_dev) == minor_number) exact = pid;
+        if (sscanf(line, "%*s FLOCK %*s WRITE %23s %63s", number, place) != 2) continue;
+        long pid = strtol(number, NULL, 10);
+        if (pid > 0) found[is_place_of(place, st)] = pid;
     }
     if (list) fclose(list);
-    return exact ? exact : same_inode;
+    return found[2] ? found[2] : found[1];
 }
 
 long khub__lock_holder(char words[80], const khub__lock *lock)

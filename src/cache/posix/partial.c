@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -105,12 +106,13 @@ static int is_word(const char *word)
 /* 0, or -1: there is none of ours. */
 static int read_note(note *out, khub__lock *lock)
 {
-    char text[KHUB__NOTE_MAX];
+    char text[KHUB__NOTE_MAX], number[24];
     memset(out, 0, sizeof(*out));
     khub__lock_read_note(text, lock);
     text[strcspn(text, "\n")] = 0; /* behind it may be what is left of a longer one */
-    int n = sscanf(text, "%15s %ld %63s %15s", out->word, &out->pid, out->host, out->before);
-    return n >= 3 && is_word(out->word) ? 0 : -1;
+    int n = sscanf(text, "%15s %23s %63s %15s", out->word, number, out->host, out->before);
+    out->pid = n >= 3 ? strtol(number, NULL, 10) : 0;
+    return out->pid > 0 && is_word(out->word) ? 0 : -1;
 }
 
 /* Opens the file that is called so, if its writer is gone, under a new name of ours. */
