@@ -168,20 +168,13 @@ static int remove_partial(plan *p, const char *name, khub_error *err)
     return rc < 0 ? rc : KHUB_OK;
 }
 
-/* What is left of a repository without snapshots. Whatever came meanwhile stays, and with it the folders it
- * is in. */
+/* What is left of a repository without snapshots. */
 static int remove_rest(const plan *p, khub_error *err)
 {
-    static const char *const empty[] = {"blobs", "trees", ".no_exist", "refs", "snapshots", ""};
     khub__store store = khub__scan_store(p->cache, p->repo);
-    p->removed->repositories++;
-    if (p->dry_run) return KHUB_OK;
-    int rc = khub__take_out_tree(&store, "trees", err);
-    if (rc == KHUB_OK) rc = khub__take_out_tree(&store, ".no_exist", err);
-    if (rc == KHUB_OK) rc = khub__take_out_tree(&store, "refs", err);
-    for (size_t i = 0; rc == KHUB_OK && i < sizeof(empty) / sizeof(*empty); i++)
-        khub__take_out_empty(&store, empty[i]);
-    return rc;
+    int rc = p->dry_run ? 1 : khub__take_out_folder(&store, err);
+    p->removed->repositories += rc == 1;
+    return rc < 0 ? rc : KHUB_OK;
 }
 
 static int carry_out(plan *p, khub_error *err)

@@ -16,8 +16,9 @@ int khub__take_out_tree(const khub__store *store, const char *path, khub_error *
 /* A file. */
 int khub__take_out_file(const khub__store *store, const char *path, khub_error *err);
 
-/* An empty directory; one with something in it stays. "": the folder itself. */
-void khub__take_out_empty(const khub__store *store, const char *path);
+/* The folder of a repository without snapshots, with all in it but blobs that are there, or what came
+ * meanwhile. 1: it is gone, 0: it had to stay. */
+int khub__take_out_folder(const khub__store *store, khub_error *err);
 
 /* What killed processes left in the folder itself: .khub-RANDOM.tmp, if it is older than an hour. */
 int khub__take_out_drafts(const khub__store *store, khub_error *err);

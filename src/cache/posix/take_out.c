@@ -29,12 +29,11 @@ int khub__take_out_file(const khub__store *store, const char *path, khub_error *
     return rc;
 }
 
-void khub__take_out_empty(const khub__store *store, const char *path)
+/* A directory with something in it stays. */
+static void remove_empty(const khub__store *store, const char *path)
 {
     char full[KHUB__DISK_PATH_MAX];
-    if (khub__disk_path(full, store, path) != 0) return;
-    if (!path[0]) full[strlen(full) - 1] = 0;
-    rmdir(full);
+    if (khub__disk_path(full, store, path) == 0) rmdir(full);
 }
 
 int khub__take_out_ref(const khub__store *store, const char *revision, const char *commit, khub_error *err)
@@ -47,7 +46,7 @@ int khub__take_out_ref(const khub__store *store, const char *revision, const cha
     if (rc == KHUB_OK) rc = khub__take_out_file(store, path, err);
     for (char *slash; rc == KHUB_OK && (slash = strrchr(path, '/')) != NULL && slash > path + 4;) {
         *slash = 0;
-        khub__take_out_empty(store, path);
+        remove_empty(store, path);
     }
     return rc;
 }
@@ -82,11 +81,15 @@ int khub__take_out_tree(const khub__store *store, const char *path, khub_error *
     return unlink(to) == 0 ? KHUB_OK : khub__disk_fail(err, store, path, "remove it");
 }
 
-static int is_old_draft(const char *full, const char *name)
+static int is_draft(const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(name, ".khub-", 6) == 0 && n > 10 && strcmp(name + n - 4, ".tmp") == 0;
+}
+
+static int is_old(const char *full)
 {
     struct stat st;
-    size_t n = strlen(name);
-    if (strncmp(name, ".khub-", 6) != 0 || n < 10 || strcmp(name + n - 4, ".tmp") != 0) return 0;
     return lstat(full, &st) == 0 && time(NULL) - st.st_ctime > DRAFT_AGE_S;
 }
 
@@ -96,13 +99,39 @@ int khub__take_out_drafts(const khub__store *store, khub_error *err)
     size_t count = 0;
     int rc = khub__dir_list(&names, &count, store->folder, err);
     for (size_t i = 0; rc == KHUB_OK && i < count; i++) {
-        char *full = khub__path_join(store->folder, names[i]);
-        if (!full)
-            rc = khub__fail_memory(err, "removing from the cache");
-        else if (is_old_draft(full, names[i]))
+        char *full = is_draft(names[i]) ? khub__path_join(store->folder, names[i]) : NULL;
+        if (is_draft(names[i]) && !full) rc = khub__fail_memory(err, "removing from the cache");
+        if (full && is_old(full))
             rc = unlink(full) == 0 || errno == ENOENT ? KHUB_OK : remove_tree(full, err);
         khub__free(full);
     }
     khub__free(names);
     return rc;
+}
+
+/* snapshots/ goes last, and comes back when the folder has to stay: without it the other tools call it
+ * broken. */
+static int remove_folder(const khub__store *store)
+{
+    char snapshots[KHUB__DISK_PATH_MAX];
+    if (khub__disk_path(snapshots, store, "snapshots") != 0 || (rmdir(snapshots) != 0 && errno != ENOENT))
+        return 0;
+    if (rmdir(store->folder) == 0 || errno == ENOENT) return 1;
+    mkdir(snapshots, 0777);
+    return 0;
+}
+
+int khub__take_out_folder(const khub__store *store, khub_error *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    remove_empty(store, "blobs");
+    int rc = khub__dir_list(&names, &count, store->folder, err), stays = 0;
+    for (size_t i = 0; rc == KHUB_OK && i < count; i++) {
+        int kept = is_draft(names[i]) || !strcmp(names[i], "blobs"); /* of another process, at work now */
+        stays |= kept;
+        if (!kept && strcmp(names[i], "snapshots") != 0) rc = khub__take_out_tree(store, names[i], err);
+    }
+    khub__free(names);
+    return rc != KHUB_OK ? rc : stays ? 0 : remove_folder(store);
 }
