@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <stdlib.h>
-#include <strings.h>
 
 const char *khub__env(const char *name)
 {
@@ -20,7 +19,7 @@ int khub__env_is_true(const char *name)
     static const char *const words[] = {"1", "ON", "YES", "TRUE"};
     const char *value = getenv(name);
     for (size_t i = 0; value && i < sizeof(words) / sizeof(*words); i++)
-        if (strcasecmp(value, words[i]) == 0) return 1;
+        if (khub__is_word(value, strlen(value), words[i])) return 1;
     return 0;
 }
 

@@ -45,6 +45,23 @@ void khub__text_addf(khub__text *text, const char *format, ...)
     text->length += (size_t)n;
 }
 
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+int khub__same_letters(const char *a, const char *b, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (lower(a[i]) != lower(b[i])) return 0;
+    return 1;
+}
+
+int khub__is_word(const char *text, size_t length, const char *word)
+{
+    return length == strlen(word) && khub__same_letters(text, word, length);
+}
+
 char *khub__text_take(khub__text *text)
 {
     if (!text->data) reserve(text, 0);

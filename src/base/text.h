@@ -15,6 +15,12 @@ void khub__text_add(khub__text *text, const char *piece);
 void khub__text_add_bytes(khub__text *text, const char *piece, size_t length);
 void khub__text_addf(khub__text *text, const char *format, ...) KHUB_PRINTF(2, 3);
 
+/* 1: the same bytes, whatever the case of ASCII's letters. */
+int khub__same_letters(const char *a, const char *b, size_t length);
+
+/* 1: the `length` bytes at `text` are `word`, whatever the case of ASCII's letters. */
+int khub__is_word(const char *text, size_t length, const char *word);
+
 /* The string, now the caller's (khub_free); NULL if any addition failed. *text is empty afterwards. */
 char *khub__text_take(khub__text *text);
 void khub__text_free(khub__text *text);

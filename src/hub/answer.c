@@ -2,8 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-
-#include <strings.h>
+#include "base/text.h"
 
 /* A header's value while it is taken. */
 typedef struct value {
@@ -82,7 +81,7 @@ static int take_commit(khub__answer *answer, value v)
 static int take_range(khub__answer *answer, value v)
 {
     const char *end = v.text + v.length, *slash = memchr(v.text, '/', v.length);
-    if (v.length < 6 || strncasecmp(v.text, "bytes ", 6) != 0 || !slash) return 0;
+    if (v.length < 6 || !khub__same_letters(v.text, "bytes ", 6) || !slash) return 0;
     answer->range_from = number(digits(v.text + 6, slash));
     answer->range_total = number((value){slash + 1, (size_t)(end - slash - 1)});
     return 0;
@@ -115,7 +114,7 @@ static int take_ratelimit(khub__answer *answer, value v)
 
 static int take_encoding(khub__answer *answer, value v)
 {
-    answer->encoded = v.length > 0 && !(v.length == 8 && strncasecmp(v.text, "identity", 8) == 0);
+    answer->encoded = v.length > 0 && !(khub__is_word(v.text, v.length, "identity"));
     return 0;
 }
 
@@ -200,8 +199,7 @@ static int status_of(const char *line, size_t length)
 static int take_header(khub__answer *answer, const char *name, size_t name_length, value v)
 {
     for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++)
-        if (strlen(headers[i].name) == name_length && strncasecmp(headers[i].name, name, name_length) == 0)
-            return headers[i].take(answer, v);
+        if (khub__is_word(name, name_length, headers[i].name)) return headers[i].take(answer, v);
     return 0;
 }
 

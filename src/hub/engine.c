@@ -6,21 +6,14 @@
 #include "hub/clock.h"
 #include "hub/curl.h"
 #include "hub/flight.h"
+#include "hub/kept.h"
 #include "hub/token.h"
 #include "hub/url.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { CONNECTIONS = 8, KEPT = 4 };
-
-/* Engines that no client uses, with their open connections, newest last. */
-static struct {
-    khub__engine *engines[KEPT];
-    size_t count;
-    pthread_mutex_t lock; /* guards both */
-} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+enum { CONNECTIONS = 8 };
 
 static atomic_uint_fast64_t requests;
 
@@ -29,30 +22,9 @@ uint64_t khub__engine_requests(void)
     return atomic_load(&requests);
 }
 
-static int same(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 int khub__engine_is_own(const khub__engine *engine)
 {
     return engine->process == khub__process();
-}
-
-static khub__engine *take_kept(const khub__hub_settings *settings)
-{
-    khub__engine *found = NULL;
-    pthread_mutex_lock(&kept.lock);
-    for (size_t i = kept.count; i-- > 0 && !found;) {
-        khub__engine *one = kept.engines[i];
-        if (!khub__engine_is_own(one) || !same(one->endpoint, settings->endpoint) ||
-            !same(one->token, settings->token))
-            continue;
-        found = one;
-        memmove(kept.engines + i, kept.engines + i + 1, (--kept.count - i) * sizeof(found));
-    }
-    pthread_mutex_unlock(&kept.lock);
-    return found;
 }
 
 static void destroy(khub__engine *engine)
@@ -97,7 +69,7 @@ int khub__engine_open(khub__engine **out, const khub__hub_settings *settings, kh
         return khub__fail(err, KHUB_E_NETWORK,
                           "%s: this libcurl was built without TLS, https can't be spoken",
                           settings->endpoint);
-    khub__engine *engine = take_kept(settings);
+    khub__engine *engine = khub__kept_take(settings);
     if (!engine) engine = create(settings, curl);
     if (!engine) return khub__fail_memory(err, "opening a connection");
     engine->settings = settings;
@@ -111,14 +83,7 @@ void khub__engine_close(khub__engine *engine)
     while (engine->flying)
         khub__engine_stop(engine, engine->flying->transfer);
     engine->settings = NULL;
-    khub__engine *oldest = NULL;
-    pthread_mutex_lock(&kept.lock);
-    if (kept.count == KEPT) {
-        oldest = kept.engines[0];
-        memmove(kept.engines, kept.engines + 1, --kept.count * sizeof(oldest));
-    }
-    kept.engines[kept.count++] = engine;
-    pthread_mutex_unlock(&kept.lock);
+    khub__engine *oldest = khub__kept_put(engine);
     if (oldest && khub__engine_is_own(oldest)) destroy(oldest);
 }
 

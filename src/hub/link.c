@@ -1,7 +1,7 @@
 /* Link headers (RFC 8288): <ADDRESS>; name=value; name="value", <ADDRESS>... */
 #include "hub/answer.h"
 
-#include <strings.h>
+#include "base/text.h"
 
 typedef struct reader {
     const char *at, *end;
@@ -49,7 +49,7 @@ static int has_next(const char *words, size_t length)
         const char *start = in.at;
         while (in.at < in.end && *in.at != ' ' && *in.at != '\t')
             in.at++;
-        if (in.at - start == 4 && strncasecmp(start, "next", 4) == 0) return 1;
+        if (khub__is_word(start, (size_t)(in.at - start), "next")) return 1;
     }
     return 0;
 }
@@ -61,7 +61,7 @@ static int parameters(reader *in)
     while (take(in, ';')) {
         size_t name_length, length = 0;
         const char *name = word(&name_length, in), *value = take(in, '=') ? word(&length, in) : "";
-        if (seen || name_length != 3 || strncasecmp(name, "rel", 3) != 0) continue;
+        if (seen || !khub__is_word(name, name_length, "rel")) continue;
         seen = 1; /* the first rel counts */
         is_next = has_next(value, length);
     }

@@ -4,13 +4,14 @@
 #include "base/memory.h"
 
 #include <ctype.h>
-#include <strings.h>
 
 /* Length of "http://" or "https://" at the start; 0: neither. */
 static size_t scheme(int *https, const char *text)
 {
-    *https = strncasecmp(text, "https://", 8) == 0;
-    return *https ? 8 : strncasecmp(text, "http://", 7) == 0 ? 7 : 0;
+    size_t length = strcspn(text, ":");
+    *https = khub__is_word(text, length, "https");
+    if (strncmp(text + length, "://", 3) != 0 || (!*https && !khub__is_word(text, length, "http"))) return 0;
+    return length + 3;
 }
 
 static size_t host_length(const char *text)
@@ -55,7 +56,7 @@ int khub__url_parse(khub__url *out, const char *text)
 int khub__url_same_origin(const khub__url *a, const khub__url *b)
 {
     return a->https == b->https && a->port == b->port && a->host_length == b->host_length &&
-           strncasecmp(a->host, b->host, a->host_length) == 0;
+           khub__same_letters(a->host, b->host, a->host_length);
 }
 
 static void add_encoded(khub__text *text, const char *piece, const char *also)
