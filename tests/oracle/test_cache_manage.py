@@ -175,3 +175,26 @@ def test_readers_go_on_while_another_revision_is_removed(peers_cache, tmp_path):
         stop.set()
         reader.join()
     assert not misses
+
+
+def test_blobs_in_the_store_that_the_peer_shares(peers_cache, tmp_path):
+    """CACHE/blobs/XX/XET_HASH, which repositories' blobs are links to."""
+    from huggingface_hub.utils._shared_blobs import publish_blob_to_shared_store
+
+    cache = tmp_path / "cache"
+    shutil.copytree(peers_cache, cache, symlinks=True)
+    blobs = sorted(p for p in (cache / "kernels--org--name" / "blobs").iterdir() if len(p.name) in (40, 64) and p.stat().st_size)
+    for i, blob in enumerate(blobs[:5]):
+        assert publish_blob_to_shared_store(blob_path=str(blob), xet_hash=f"{i:064x}", cache_dir=cache,
+                                            expected_size=blob.stat().st_size, replace_existing=False)
+        assert blob.is_symlink()
+    info = scan_cache_dir(cache)
+    listed = khub_cache(cache, "ls")
+    assert not listed["warnings"] and listed["bytes"] == info.size_on_disk
+    theirs = {(repo.repo_id, r.commit_hash): r.size_on_disk for repo in info.repos for r in repo.revisions}
+    assert {(r["repository"], r["commit"]): r["bytes"] for r in listed["revisions"]} == theirs
+    assert khub_cache(cache, "verify")["bad"] == 0
+    shared = sum(p.stat().st_size for p in blobs[:5])
+    own = [r.size_on_disk for r in info.repos if r.repo_id == "org/name"][0]
+    assert khub_cache(cache, "rm", "org/name")["freed"] == own - shared + len(b"part")  # the store is the peer's to sweep
+    assert not scan_cache_dir(cache).warnings and scan_cache_dir(cache).size_on_disk == khub_cache(cache, "ls")["bytes"]

@@ -96,10 +96,13 @@ uint64_t khub__scan_size(const khub__store *store, const char *path)
     return khub__disk_path(full, store, path) == 0 && lstat(full, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
+/* The contents in there are called by 64 hex digits; beside them lie lists of who uses them. */
 static int add_bytes(void *user, const khub__walked *entry, khub_error *err)
 {
     (void)err;
-    if (!entry->is_link && !entry->is_directory) *(uint64_t *)user += entry->size;
+    const char *name = khub__path_name(entry->path);
+    int is_content = !name[strspn(name, "0123456789abcdef")];
+    if (is_content && !entry->is_link && !entry->is_directory) *(uint64_t *)user += entry->size;
     return KHUB_OK;
 }
 
