@@ -189,7 +189,11 @@ static int answer(request *r, int may_wait)
 static void resume(serve_job *job)
 {
     request *r = (request *)job;
+    unsigned moment = serve_work_moment();
     r->answered = answer(r, 1);
+    if (!r->answered && serve_work_again(job, moment)) return;
+    if (!r->answered) r->answer = answer_unfound(r, SERVE_BUSY, NULL);
+    r->answered = 1;
     MHD_resume_connection(r->connection);
 }
 

@@ -14,7 +14,7 @@ typedef struct serve_found {
 
 typedef enum serve_how {
     SERVE_FOUND,
-    SERVE_LATER,         /* it takes reading from disk, and the caller doesn't wait */
+    SERVE_LATER,         /* it takes reading from disk: the caller doesn't wait, or another thread does it */
     SERVE_NO_REPOSITORY, /* there is none of that name */
     SERVE_NO_REVISION,   /* it has no such branch, tag or commit (any more) */
     SERVE_BUSY,          /* it is being changed, or the server stops */

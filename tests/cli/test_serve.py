@@ -327,6 +327,29 @@ def test_stop_while_it_hashes(tmp_path):
             assert hub.stop(within=20) == 0
 
 
+def test_one_slow_repository_holds_up_no_other(tmp_path):
+    """More clients than threads wait for a repository whose hashing takes minutes; another, never asked for, is answered."""
+    for name in ("slow", "other", "third"):
+        (tmp_path / "dir/models/org" / name / "main").mkdir(parents=True)
+        (tmp_path / "dir/models/org" / name / "main/a").write_text("a")
+    with open(tmp_path / "dir/models/org/slow/main/big.bin", "wb") as big:
+        big.truncate(500_000_000_000)
+    with serving(tmp_path / "dir", "--grace", "0") as hub:
+        clients = [socket.create_connection(("127.0.0.1", port_of(hub)), timeout=60) for _ in range(20)]
+        for client in clients:
+            client.sendall(b"GET /api/models/org/slow HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.3)
+        assert ask(hub, "/org/other/resolve/main/a").body == b"a"
+        assert ask(hub, "/org/third/resolve/main/a").body == b"a"
+        for client in clients:
+            client.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                client.recv(1)
+        assert hub.stop() == 0
+        for client in clients:
+            client.close()
+
+
 # ---- options ----
 
 
@@ -398,17 +421,30 @@ def test_next_page_is_at_the_address_that_was_asked(tmp_path):
 
 def test_log_and_metrics(folder, tmp_path):
     with serving(folder, log=tmp_path / "log") as hub:
-        ask(hub, "/org/m/resolve/main/config.json", User_Agent="evil\x1b[31m")
+        ask(hub, "/org/m/resolve/main/config.json", User_Agent="evil one\x1b[31m")
         ask(hub, "/nosuch?token=secret")
         text = ask(hub, "/metrics").body.decode()
         hub.stop()
         lines = hub.log().splitlines()
-    assert re.fullmatch(r"\S+Z 127\.0\.0\.1 GET /org/m/resolve/main/config\.json 200 8 [\d.]+ms evil\?\[31m", lines[0])
+    assert re.fullmatch(r"\S+Z 127\.0\.0\.1 GET /org/m/resolve/main/config\.json 200 8 [\d.]+ms \"evil one\?\[31m\"", lines[0])
     assert " 404 " in lines[1] and "secret" not in lines[1] and len(lines) == 3
     assert 'khub_serve_requests_total{code="200"} 1\n' in text and 'khub_serve_requests_total{code="404"} 1\n' in text
     assert "khub_serve_hashed_bytes_total" in text and "khub_serve_connections 1\n" in text
     for line in text.splitlines():
         assert re.fullmatch(r"# (HELP|TYPE) khub_serve_\w+ .+|khub_serve_\w+(\{code=\"\d+\"\})? \d+", line)
+
+
+def test_everything_is_hashed_before_anyone_asks(tmp_path):
+    sizes = {"org/a/v1/x.so": 1000, "models/org/m/main/y": 200, "models/gpt0/config.json": 30, "org/b/build/z": 4}
+    for path, size in sizes.items():
+        (tmp_path / "dir" / path).parent.mkdir(parents=True)
+        (tmp_path / "dir" / path).write_bytes(b"x" * size)
+    with serving(tmp_path / "dir") as hub:
+        for _ in range(200):
+            if b"khub_serve_hashed_bytes_total 1234\n" in ask(hub, "/metrics").body:
+                break
+            time.sleep(0.05)
+        assert b"khub_serve_hashed_bytes_total 1234\n" in ask(hub, "/metrics").body
 
 
 def test_quiet(folder, tmp_path):

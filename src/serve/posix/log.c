@@ -10,12 +10,12 @@
 
 enum { PATH_SHOWN = 1500, AGENT_SHOWN = 200 };
 
-/* Copies at most `max` bytes; what could steer a terminal or end the line becomes "?". */
-static size_t put(char *to, const char *text, size_t max)
+/* Copies at most `max` bytes; what is below `lowest`, or could end the line or its quotes, becomes "?". */
+static size_t put(char *to, const char *text, size_t max, char lowest)
 {
     size_t n = 0;
     for (; text && text[n] && n < max; n++)
-        to[n] = (unsigned char)text[n] < 0x21 || (unsigned char)text[n] > 0x7E ? '?' : text[n];
+        to[n] = text[n] < lowest || text[n] > '~' || text[n] == '"' ? '?' : text[n];
     to[n] = 0;
     return n;
 }
@@ -35,9 +35,9 @@ void serve_log(const serve_log_line *line)
     struct tm parts;
     strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
     put_address(client, sizeof(client), line->client);
-    put(path, line->path, PATH_SHOWN);
-    if (!put(agent, line->agent, AGENT_SHOWN)) put(agent, "-", 1);
-    int n = snprintf(text, sizeof(text), "%s %s %s %s %u %llu %.1fms %s%s\n", when, client, line->method,
+    put(path, line->path, PATH_SHOWN, '!');
+    put(agent, line->agent, AGENT_SHOWN, ' ');
+    int n = snprintf(text, sizeof(text), "%s %s %s %s %u %llu %.1fms \"%s\"%s\n", when, client, line->method,
                      path, line->status, (unsigned long long)line->bytes, line->ms, agent,
                      line->whole ? "" : " (went before the end)");
     ssize_t wrote = write(STDERR_FILENO, text, (size_t)n); /* one call: lines of threads don't mix */

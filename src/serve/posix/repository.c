@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "serve/place.h"
+#include "serve/work.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -210,7 +211,7 @@ static serve_how list(repository *repo, const serve_address *address, khub_error
 static serve_how find_on_disk(serve_found *out, repository *repo, const serve_address *address,
                               khub_error *err)
 {
-    pthread_mutex_lock(&repo->looking);
+    if (pthread_mutex_trylock(&repo->looking) != 0) return SERVE_LATER;
     serve_how how = try(out, repo, address); /* another thread may just have looked */
     if (how == SERVE_LATER) {
         pthread_mutex_lock(&repo->lock);
@@ -224,6 +225,7 @@ static serve_how find_on_disk(serve_found *out, repository *repo, const serve_ad
         }
     }
     pthread_mutex_unlock(&repo->looking);
+    serve_work_wake(); /* those that found it being looked at */
     return how == SERVE_LATER ? SERVE_BUSY : how;
 }
 

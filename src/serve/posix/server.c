@@ -9,10 +9,12 @@
 #include "serve/metrics.h"
 #include "serve/names.h"
 #include "serve/repository.h"
+#include "serve/warm.h"
 #include "serve/work.h"
 
 #include <errno.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -143,9 +145,16 @@ static void stop(struct MHD_Daemon *daemon, int fd, const serve_options *options
     close(fd);
     for (unsigned tenths = 0; serve_active() > 0 && tenths < options->grace_s * 10; tenths++)
         if (sigtimedwait(signals, NULL, &(struct timespec){.tv_nsec = 100000000}) > 0) break;
+    serve_warm_stop();
     serve_names_cancel();
     serve_work_stop();
     MHD_stop_daemon(daemon);
+}
+
+static void *warm(void *unused)
+{
+    serve_warm();
+    return unused;
 }
 
 static int serve(int fd, serve_options *options, const khub__bytes *cert, const khub__bytes *key,
@@ -165,9 +174,12 @@ static int serve(int fd, serve_options *options, const khub__bytes *cert, const 
                           options->cert ? ": are --cert and --key a PEM pair?" : "");
     }
     say_address(fd, options);
+    pthread_t warming;
+    int warms = pthread_create(&warming, NULL, warm, NULL) == 0;
     while (sigtimedwait(&signals, NULL, &(struct timespec){.tv_sec = 1}) < 0)
         serve_connections_sweep(options->timeout_s);
     stop(daemon, fd, options, &signals);
+    if (warms) pthread_join(warming, NULL);
     return KHUB_OK;
 }
 
