@@ -164,11 +164,13 @@ void khub__flight_free(khub__engine *engine, khub__flight *flight)
     khub__free(flight);
 }
 
-static int add_header(const khub__curl_table *curl, struct curl_slist **list, const char *name,
+/* `start` is the header's name and what stands before `value`. */
+static int add_header(const khub__curl_table *curl, struct curl_slist **list, const char *start,
                       const char *value)
 {
     khub__text text = {0};
-    khub__text_addf(&text, "%s: %s", name, value);
+    khub__text_add(&text, start);
+    khub__text_add(&text, value);
     struct curl_slist *longer = text.failed ? NULL : curl->curl_slist_append(*list, text.data);
     for (volatile char *at = text.data; at && *at; at++) /* it may hold the token */
         *at = 0;
@@ -191,13 +193,10 @@ static int set_headers(khub__engine *engine, khub__flight *flight)
 {
     const khub__curl_table *curl = engine->curl;
     struct curl_slist *list = NULL;
-    char bearer[4200];
-    int done = add_header(curl, &list, "Accept-Encoding", "identity") &&
-               add_header(curl, &list, "User-Agent", engine->settings->user_agent);
-    if (done && may_have_token(engine, flight->transfer)) {
-        snprintf(bearer, sizeof(bearer), "Bearer %s", engine->token);
-        done = add_header(curl, &list, "Authorization", bearer);
-    }
+    int done = add_header(curl, &list, "Accept-Encoding: ", "identity") &&
+               add_header(curl, &list, "User-Agent: ", engine->settings->user_agent);
+    if (done && may_have_token(engine, flight->transfer))
+        done = add_header(curl, &list, "Authorization: Bearer ", engine->token);
     curl->curl_easy_setopt(flight->easy, CURLOPT_HTTPHEADER, list);
     curl->curl_slist_free_all(flight->headers);
     flight->headers = list;

@@ -1,8 +1,5 @@
 """Servers that misbehave: each ends in the right status and words, or well after a new try."""
 import gzip
-import json
-import ssl
-import subprocess
 import time
 
 import pytest
@@ -417,16 +414,6 @@ def test_a_kept_connection_that_was_closed():
         got = hub.ask("--repeat", 3, "commit", "o/n", "v1")
         assert hub.connections == 3
     assert got["status"] == "KHUB_OK" and got["waits"] == []
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
-                    "-keyout", folder / "key", "-out", folder / "cert"], check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert", folder / "key")
-    return context, str(folder / "cert")
 
 
 def test_https_never_goes_down_to_http(certificate):

@@ -25,6 +25,23 @@ def test_many_small_files():
     assert all(f["calls"] == ["begin", "finish"] for f in got["files"].values())
 
 
+def test_many_small_files_over_tls(certificate):
+    """HTTP/1.1 after all: libcurl asks for HTTP/2 and must not wait for what isn't agreed on."""
+    contents = {f"f{i}": b"%d" % i for i in range(60)}
+    with Hub(lambda r, c: c.content(r, contents[r.path.rpartition("/")[2]]), tls=certificate[0]) as hub:
+        got = hub.ask("fetch", "o/n", COMMIT, *(one_file(data, path) for path, data in contents.items()), SSL_CERT_FILE=certificate[1])
+        assert got["status"] == "KHUB_OK", got
+        assert 1 < hub.connections <= 8
+
+
+def test_one_content_twice():
+    """The sink of the second is busy until the first is done; here each has its own."""
+    with files(a=FILE, b=FILE, c=b"", d=b"") as hub:
+        got = hub.ask("fetch", "o/n", COMMIT, *(one_file(data, path) for path, data in (("a", FILE), ("b", FILE), ("c", b""), ("d", b""))))
+        assert sorted(hub.paths()) == [f"/kernels/o/n/resolve/{COMMIT}/{name}" for name in "ab"] # of nothing, nothing is asked
+    assert got["status"] == "KHUB_OK" and got["progress"]["files_done"] == 4
+
+
 @pytest.mark.parametrize("name", ["f,{size}", "f,,{etag}", "f"])
 def test_what_the_tree_does_not_say(name):
     with files(f=FILE) as hub:
