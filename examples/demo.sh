@@ -14,7 +14,8 @@ TEXT
 prefix=$(realpath "$1") model=$(realpath "$2") examples=$(realpath "$3")
 PATH=$prefix/bin:$examples:$PATH
 room=$(mktemp -d)
-trap 'rm -rf "$room"' EXIT
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$room"' EXIT
 cd "$room"
 
 bold= faint= plain=
@@ -27,22 +28,35 @@ try() { printf '%s  $ %s%s\n\n' "$faint" "$1" "$plain"; eval "$1"; }
 tell "1. What this machine is"
 try "khub platform"
 
-tell "2. Which build of a kernel fits it, and why the others don't"
+tell "2. A Hub for this room"
 # A repository as the Hub has them: builds for machines that this one isn't stand beside ours.
-mkdir -p activation/build
-cp -R "$prefix"/share/khub/kernels/khub/activation/build/* activation/build/
+builds=hub/demo/activation/v1/build
+mkdir -p "$builds"
+cp -R "$prefix"/share/khub/kernels/khub/activation/build/* "$builds"
 for other in torch210-cxx11-cu128-x86_64-linux torch-stable-abi29-rocm71-x86_64-linux tvm-ffi01-metal-aarch64-darwin \
     tvm-ffi01-cu130-x86_64-linux torch-universal torch-next-abi1-cpu-x86_64-linux; do
-    mkdir "activation/build/$other"
+    mkdir "$builds/$other"
+    cp "$builds"/tvm-ffi01-cpu-*/metadata.json "$builds/$other"
 done
-try "khub variants ./activation"
+try "khub serve hub --port 0 >address 2>requests & server=\$!"
+while [ ! -s address ]; do sleep 0.02; done
+try "export HF_ENDPOINT=\$(cat address) HF_HUB_CACHE=\$PWD/cache"
 
-tell "3. What it can do, and one call"
-try "khub functions ./activation"
+tell "3. Which build fits this machine, and why the others don't"
+try "khub variants demo/activation@v1"
+
+tell "4. Fetched once: cold, then warm, then without a network; and what the Hub was asked"
+try "khub get demo/activation@v1"
+try "khub get demo/activation@v1"
+try "khub get demo/activation@v1 --offline"
+try "cut -d' ' -f3-6 requests"
+
+tell "5. What it can do, and one call"
+try "khub functions demo/activation@v1"
 printf '\n'
-try "khub call ./activation:gelu out=float32[3] '[-1, 0, 1]'"
+try "khub call demo/activation@v1:gelu out=float32[3] '[-1, 0, 1]'"
 
-tell "4. Sentences, embedded by a real model, without and with kernels: how alike they are"
+tell "6. Sentences, embedded by a real model, without and with kernels: how alike they are"
 ln -s "$model" MiniLM
 try 'similarity MiniLM \
       "A cat sleeps on the warm windowsill." \
