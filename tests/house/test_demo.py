@@ -29,7 +29,7 @@ def test_each_step_shows_its_command_and_result(told):
     assert [line.split()[:2] for line in commands] == [
         ["khub", "platform"], ["khub", "serve"], ["export", "HF_ENDPOINT=$(cat"], ["khub", "variants"], *[["khub", "get"]] * 3,
         ["cut", "-d'"], ["khub", "functions"], ["khub", "call"], ["similarity", "MiniLM"]]
-    assert told.count("/resolve/") == 6  # the files of the build, once: warm and offline ask for nothing
+    assert told.count("/resolve/") == 5  # the files of the build, once: warm and offline ask for nothing
     assert "out.npy: float32[3]: -0.158655 0 0.841345" in told  # x/2 (1 + erf(x/√2))
     assert re.search(r"^  1 .*A cat sleeps", told, re.M)
 
