@@ -12,8 +12,10 @@
 #include <pthread.h>
 
 /* Kernels may lack a DT_NEEDED for libtvm_ffi, or have one that no search path of theirs fulfils
- * (facts/tvm-ffi.md): its symbols must be there for all before the first of them is loaded, hence GLOBAL. */
-enum { FLAGS = RTLD_NOW | RTLD_GLOBAL };
+ * (facts/tvm-ffi.md): its symbols must be there for all before the first of them is loaded, hence GLOBAL.
+ * Hence LAZY: what it needs is C++'s library, which takes longer to bind than everything else that a start
+ * does; kernels are bound whole. */
+enum { FLAGS = RTLD_LAZY | RTLD_GLOBAL };
 
 /* The one that is in the process: as a library of that name, or inside the program or one of its libraries.
  * NOLOAD with GLOBAL also lifts one that somebody opened for himself. */
