@@ -41,10 +41,23 @@ def test_the_example_in_the_repository_is_the_same():
 COMMANDS = [line.split("#")[0].strip() for line in "".join(blocks("sh")).splitlines() if line.startswith("khub ")]
 
 
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    """A Hub that has what README names: the address, and a cache."""
+    folder = tmp_path_factory.mktemp("hub")
+    shutil.copytree(stage / "share/khub/kernels/khub/activation", folder / "kernels-community" / "activation" / "v1")
+    server = subprocess.Popen([stage / "bin/khub", "serve", folder, "--port", "0", "-q"], stdout=subprocess.PIPE, text=True)
+    yield {"HF_ENDPOINT": server.stdout.readline().split()[-1], "HF_HUB_CACHE": str(tmp_path_factory.mktemp("cache"))}
+    server.terminate()
+    server.wait(60)
+    server.stdout.close()
+
+
 @pytest.mark.parametrize("line", COMMANDS)
-def test_each_khub_line(line, tmp_path):
+def test_each_khub_line(line, tmp_path, hub):
     line = line.replace("--model DIR", f"--model {model}")
-    done = run(["sh", "-c", line], cwd=tmp_path, env={**os.environ, "PATH": f"{stage}/bin:{os.environ['PATH']}"})
+    env = {**os.environ, **hub, "PATH": f"{stage}/bin:{os.environ['PATH']}"}
+    done = run(["sh", "-c", line], cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout
     assert [p.name for p in tmp_path.iterdir()] == (["out.npy"] if "khub call" in line else [])
