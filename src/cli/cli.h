@@ -93,9 +93,13 @@ void cli_prepare(void);
 /* 1 when what is written to `file` is shown to a person. */
 int cli_is_terminal(FILE *file);
 
-/* Ctrl-C calls `handler`, within a signal handler, in place of ending the process; a second one ends it.
- * NULL: as at the start. */
-void cli_on_interrupt(void (*handler)(void));
+/* Of a clock that never goes back. */
+int64_t cli_now_ms(void);
+
+/* Ctrl-C calls `handler`, within a signal handler; it returns 1 when it takes care of it, else the process
+ * ends. A second one ends it in any case. NULL: as it was before. Where the caller ignores Ctrl-C, so does
+ * this. */
+void cli_on_interrupt(int (*handler)(void));
 
 /* NULL when `path` is a directory (links are followed), else what is wrong with it; static, until the next
  * call. */

@@ -8,8 +8,21 @@ typedef struct download {
     cli_list include;
     const char *lock, *platform_file, *backend;
     khub_platform *platform;
-    int all, model;
+    int all, model, json;
 } download;
+
+static void print_place(const download *job, const char *name, const char *path)
+{
+    if (!job->json) {
+        printf("%s\n", path);
+        return;
+    }
+    fputs("{\"name\": ", stdout);
+    cli_json_string(stdout, name, strlen(name));
+    fputs(", \"path\": ", stdout);
+    cli_json_string(stdout, path, strlen(path));
+    fputs("}\n", stdout);
+}
 
 /* The build that fits, with the kernels that it needs. */
 static int fetch_build(download *job, const char *name, khub_error *err)
@@ -23,7 +36,7 @@ static int fetch_build(download *job, const char *name, khub_error *err)
     cli_hub_begin(&job->hub);
     int rc = khub_prefetch(&build, name, &get, err);
     cli_hub_end();
-    if (rc == KHUB_OK) printf("%s\n", build);
+    if (rc == KHUB_OK) print_place(job, name, build);
     khub_free(build);
     return rc;
 }
@@ -40,7 +53,7 @@ static int fetch_files(download *job, const char *name, khub_error *err)
     else if (!job->model)
         files.patterns = builds;
     int rc = cli_download(&snapshot, name, &files, &job->hub, err);
-    if (rc == KHUB_OK) printf("%s\n", khub_snapshot_path(snapshot));
+    if (rc == KHUB_OK) print_place(job, name, khub_snapshot_path(snapshot));
     khub_snapshot_free(snapshot);
     return rc;
 }
@@ -87,13 +100,11 @@ static int run(int argc, char **argv)
 {
     download job = {0};
     cli_hub_init(&job.hub);
-    const cli_option options[] = {{"--lock", CLI_TEXT, &job.lock},
-                                  {"--all", CLI_FLAG, &job.all},
-                                  {"--include", CLI_LIST, &job.include},
-                                  {"--model", CLI_FLAG, &job.model},
-                                  {"--platform", CLI_TEXT, &job.platform_file},
-                                  {"--backend", CLI_TEXT, &job.backend},
-                                  CLI_HUB_OPTIONS(job.hub)};
+    const cli_option options[] = {
+        {"--json", CLI_FLAG, &job.json},       {"--lock", CLI_TEXT, &job.lock},
+        {"--all", CLI_FLAG, &job.all},         {"--include", CLI_LIST, &job.include},
+        {"--model", CLI_FLAG, &job.model},     {"--platform", CLI_TEXT, &job.platform_file},
+        {"--backend", CLI_TEXT, &job.backend}, CLI_HUB_OPTIONS(job.hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     int status = n < 0 ? EXIT_USAGE : check(&job, n);
     khub_error err = {0};

@@ -4,16 +4,22 @@
 
 #include <signal.h>
 
-static volatile sig_atomic_t interrupted;
+enum { ALIVE_MS = 500 }; /* a fetch calls every 50 ms */
 
-static void interrupt(void)
+static volatile sig_atomic_t interrupted;
+static _Atomic int64_t last_progress_ms;
+
+/* Only a fetch can be ended in order; a kernel that hangs while it is loaded can't. In a signal handler. */
+static int interrupt(void)
 {
-    interrupted = 1;
+    if (!last_progress_ms || cli_now_ms() - last_progress_ms > ALIVE_MS) return 0;
+    return interrupted = 1;
 }
 
 static int on_progress(void *user, const khub_progress *progress)
 {
     (void)user;
+    last_progress_ms = cli_now_ms();
     cli_progress_draw(progress);
     return interrupted;
 }

@@ -1,20 +1,12 @@
 #include "progress.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 enum { WIDTH = 24, FIRST_MS = 250, EVERY_MS = 100 };
 
 static int64_t started_ms, drawn_ms;
 static uint64_t started_bytes;
 static int is_drawn;
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    timespec_get(&t, TIME_UTC);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static int is_wanted(void)
 {
@@ -54,7 +46,7 @@ static void draw(const khub_progress *p, int64_t elapsed_ms)
 
 void cli_progress_draw(const khub_progress *progress)
 {
-    int64_t now = now_ms();
+    int64_t now = cli_now_ms();
     if (!started_ms) {
         started_ms = now;
         started_bytes = progress->bytes_done;

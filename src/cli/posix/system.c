@@ -30,7 +30,15 @@ void cli_prepare(void)
     set_signals();
 }
 
-static void (*on_interrupt)(void);
+int64_t cli_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int (*on_interrupt)(void);
+static struct sigaction before_interrupt;
 static volatile sig_atomic_t presses;
 
 /* Ctrl-C at a terminal reaches a contained command twice: from the terminal, and handed on by the parent, who
@@ -39,22 +47,22 @@ static void interrupt(int number, siginfo_t *info, void *context)
 {
     (void)context;
     int handed_on = info->si_code == SI_USER && info->si_pid == getppid();
-    if (!handed_on && ++presses > 1) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    on_interrupt();
+    if (on_interrupt() && (handed_on || ++presses == 1)) return;
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
-void cli_on_interrupt(void (*handler)(void))
+void cli_on_interrupt(int (*handler)(void))
 {
     struct sigaction action = {.sa_sigaction = interrupt, .sa_flags = SA_SIGINFO | SA_RESTART};
     if (!handler) {
-        signal(SIGINT, SIG_DFL);
+        sigaction(SIGINT, &before_interrupt, NULL);
         return;
     }
     on_interrupt = handler;
-    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGINT, &action, &before_interrupt);
+    if (!(before_interrupt.sa_flags & SA_SIGINFO) && before_interrupt.sa_handler == SIG_IGN)
+        sigaction(SIGINT, &before_interrupt, NULL); /* the caller's wish (nohup, a shell's background job) */
 }
 
 int cli_is_terminal(FILE *file)
