@@ -64,7 +64,7 @@ def test_every_command_takes_the_common_options_and_no_others():
     for name in commands():
         shown = khub(name, "--help")
         assert (shown.returncode, shown.stderr) == (0, "") and shown.stdout.startswith(f"khub {name}")
-        assert "--json" in shown.stdout
+        assert "--json" in shown.stdout or name == "serve"  # which reports nothing
         refuses(khub(name, "--no-such-option"), 2, "--no-such-option", f"khub {name} --help")
 
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A file that is opened must not take the number of a standard stream that is closed. /dev/null the wrong way
