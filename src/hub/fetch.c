@@ -76,7 +76,9 @@ static int end_some(khub__fetcher *f, khub_error *err)
     int rc = KHUB_OK;
     while (rc == KHUB_OK && (ended = khub__engine_ended(f->client->engine))) {
         khub__lane *lane = ended->request->self;
+        khub__job *job = lane->job;
         rc = f->big && f->big->job == lane->job ? khub__big_lane_end(lane, err) : khub__lane_end(lane, err);
+        if (rc != KHUB_OK) f->blamed = job;
         if (rc == KHUB_OK) rc = khub__client_tick(f->client, err);
     }
     return rc;
@@ -86,7 +88,9 @@ static int run(khub__fetcher *f, khub_error *err)
 {
     int rc = KHUB_OK;
     while (rc == KHUB_OK && f->finished < f->count) {
-        rc = f->big ? khub__big_step(f, err) : KHUB_OK;
+        khub__job *big = f->big ? f->big->job : NULL;
+        rc = big ? khub__big_step(f, err) : KHUB_OK;
+        if (rc != KHUB_OK) f->blamed = big;
         if (rc == KHUB_OK) rc = start_some(f, err);
         if (rc == KHUB_OK && f->finished < f->count)
             rc = khub__engine_step(f->client->engine, KHUB__TICK_MS, err);
@@ -96,10 +100,12 @@ static int run(khub__fetcher *f, khub_error *err)
     return rc;
 }
 
-/* What arrived is good when it was the network, the user or another file that ended it. */
-static int is_worth_keeping(int rc)
+/* What arrived is good when it was the network, the user or another file that ended it. On a full disk it is
+ * in the way. */
+static int is_worth_keeping(const khub__fetcher *f, const khub__job *job, int rc)
 {
-    return rc == KHUB_E_NETWORK || rc == KHUB_E_CANCELED || rc == KHUB_E_NOMEM;
+    if (rc == KHUB_E_NOSPACE) return 0;
+    return job != f->blamed || rc == KHUB_E_NETWORK || rc == KHUB_E_CANCELED || rc == KHUB_E_NOMEM;
 }
 
 static void give_up(khub__fetcher *f, int rc)
@@ -108,7 +114,8 @@ static void give_up(khub__fetcher *f, int rc)
         khub__lane_clear(&f->lanes[i]);
     khub__big_close(f);
     for (size_t i = 0; i < f->next; i++)
-        if (f->jobs[i].begun) f->jobs[i].file->sink->abandon(f->jobs[i].file->self, is_worth_keeping(rc));
+        if (f->jobs[i].begun)
+            f->jobs[i].file->sink->abandon(f->jobs[i].file->self, is_worth_keeping(f, &f->jobs[i], rc));
 }
 
 static void set_up(khub__fetcher *f, const khub__fetch *files, const char *what)

@@ -48,7 +48,8 @@ struct khub__fetcher {
     khub__job *jobs;
     size_t count, next, finished; /* `next` is the first that was never tried */
     khub__job *waiting;
-    khub__big *big; /* the large file that is coming; NULL: none */
+    khub__job *blamed; /* the one whose failure ended all; NULL: none's, or none did */
+    khub__big *big;    /* the large file that is coming; NULL: none */
     khub__lane lanes[KHUB__LANES_SHARED];
 };
 

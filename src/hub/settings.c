@@ -39,6 +39,7 @@ static int read_endpoint(khub__hub_settings *out, const char *given, khub_error 
     out->endpoint = trimmed(given ? given : set ? set : default_endpoint);
     if (!out->endpoint) return khub__fail_memory(err, "reading the settings");
     khub__url url;
+    khub__url_tidy(out->endpoint);
     if (khub__url_parse(&url, out->endpoint) == 0 && !strpbrk(url.path, "?#")) return KHUB_OK;
     return khub__fail(err, KHUB_E_INVAL,
                       "%s isn't the address of a Hub, https://HOST or http://HOST[:PORT][/PATH]", source);

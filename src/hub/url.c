@@ -53,6 +53,12 @@ int khub__url_parse(khub__url *out, const char *text)
     return out->path && strchr("/?", *out->path) ? 0 : -1; /* strchr finds the NUL too */
 }
 
+void khub__url_tidy(char *text)
+{
+    int https;
+    if (scheme(&https, text)) memcpy(text, https ? "https" : "http", https ? 5 : 4);
+}
+
 int khub__url_same_origin(const khub__url *a, const khub__url *b)
 {
     return a->https == b->https && a->port == b->port && a->host_length == b->host_length &&
@@ -136,6 +142,7 @@ int khub__url_resolve_any(char **out, const char *base, const char *location, kh
     add_location(&text, location);
     char *url = khub__text_take(&text);
     if (!url) return khub__fail_memory(err, "following a redirect");
+    khub__url_tidy(url);
     if (khub__url_parse(&to, url) == 0) {
         *out = url;
         return KHUB_OK;

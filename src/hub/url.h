@@ -23,6 +23,9 @@ typedef struct khub__url {
  */
 int khub__url_parse(khub__url *out, const char *text);
 
+/* Writes the scheme in lower case. */
+void khub__url_tidy(char *text);
+
 /* 1: same scheme, host and port. */
 int khub__url_same_origin(const khub__url *a, const khub__url *b);
 

@@ -21,7 +21,7 @@
 
 static struct {
     khub__repo_kind kind;
-    int cancel_ms, stall_ms, connect_ms, hurry, busy, repeat, slow_us;
+    int cancel_ms, stall_ms, connect_ms, hurry, busy, repeat, slow_us, full;
     const char *have; /* a file whose first `have_bytes` are there already */
     size_t have_bytes;
     const char *token; /* handed over as the caller's */
@@ -119,7 +119,10 @@ static int sink_begin(void *self, const char *etag, uint64_t size, uint64_t *hav
 static int sink_write(void *self, const void *data, size_t bytes, khub_error *err)
 {
     sink *s = self;
-    (void)err;
+    if (options.full && s->bytes + bytes > (uint64_t)options.full) {
+        snprintf(err->message, sizeof(err->message), "%s: the disk is full", s->path);
+        return err->code = KHUB_E_NOSPACE;
+    }
     if (options.slow_us) {
         struct timespec pause = {0, options.slow_us * 1000L};
         nanosleep(&pause, NULL);
@@ -288,7 +291,8 @@ static int take_option(const char *name, const char *value)
         int *value;
     } numbers[] = {{"--cancel", &options.cancel_ms},   {"--stall", &options.stall_ms},
                    {"--connect", &options.connect_ms}, {"--busy", &options.busy},
-                   {"--repeat", &options.repeat},      {"--slow", &options.slow_us}};
+                   {"--repeat", &options.repeat},      {"--slow", &options.slow_us},
+                   {"--full", &options.full}};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (strcmp(numbers[i].name, name) == 0) return *numbers[i].value = atoi(value), 2;
     if (strcmp(name, "--have-bytes") == 0) return options.have_bytes = strtoull(value, NULL, 10), 2;

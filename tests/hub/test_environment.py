@@ -17,7 +17,7 @@ def good(*options, **environment):
 
 
 @pytest.mark.parametrize("given, endpoint", [("", "https://huggingface.co"), ("  ", "https://huggingface.co"), ("http://h/", "http://h"), (" http://h:80/p/q// ", "http://h:80/p/q"),
-                                             ("HTTPS://Hub.example", "HTTPS://Hub.example"), ("http://[::1]:8080", "http://[::1]:8080")])
+                                             ("HTTPS://Hub.example", "https://Hub.example"), ("http://[::1]:8080", "http://[::1]:8080")])
 def test_endpoint(given, endpoint):
     assert good(HF_ENDPOINT=given)["endpoint"] == endpoint
 

@@ -336,7 +336,7 @@ def test_first_failure_ends_all():
     with Hub(handle) as hub:
         got = hub.ask("fetch", "o/n", COMMIT, one_file(FILE, "f"), one_file(FILE, "g"), one_file(FILE, "bad"))
     assert got["status"] == "KHUB_E_NOTFOUND" and '"bad"' in got["message"]
-    assert got["files"]["g"]["calls"][0] == "begin" and got["files"]["g"]["calls"][1].startswith("abandon")
+    assert got["files"]["g"]["calls"] == ["begin", "abandon, keep"]
 
 
 @pytest.mark.parametrize("what", ["answer", "body", "retry"])
@@ -434,3 +434,12 @@ def test_a_certificate_that_nobody_vouches_for(certificate):
     with Hub(lambda r, c: c.json({"sha": COMMIT}), tls=certificate[0]) as hub:
         got = hub.ask("commit", "o/n", "v1", HF_TOKEN="hf_secret")
     assert got["status"] == "KHUB_E_NETWORK" and got["waits"] == [] and "certificate" in got["message"] and hub.requests == []
+
+
+def test_the_disk_is_full():
+    """D9: no new try, nothing kept, and the sink's own words."""
+    with Hub(lambda r, c: c.content(r, FILE)) as hub:
+        got = hub.ask("--full", 1000, "fetch", "o/n", COMMIT, one_file(FILE, "f"))
+        assert len(hub.requests) == 1
+    assert got["status"] == "KHUB_E_NOSPACE" and got["message"] == "f: the disk is full"
+    assert calls(got) == ["begin", "abandon"] and got["waits"] == []

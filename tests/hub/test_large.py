@@ -161,3 +161,11 @@ def test_two_at_once():
         got = hub.ask("fetch", "o/n", COMMIT, one_file(DATA, "a", etag=sha256(DATA)), one_file(DATA, "b", etag=sha256(DATA)), one_file(b"small", "small"))
     assert got["status"] == "KHUB_OK", got["message"]
     assert got["progress"]["files_done"] == 3
+
+
+def test_the_disk_is_full():
+    with Hub(lambda r, c: c.content(r, DATA)) as hub:
+        got = fetch(hub, "--full", 20 * MB)
+        assert len(hub.requests) <= 12
+    assert got["status"] == "KHUB_E_NOSPACE" and got["message"] == "f: the disk is full"
+    assert got["files"]["f"]["calls"] == ["begin", "abandon"] and got["waits"] == []

@@ -95,6 +95,7 @@ START_TEST(redirects)
     } table[] = {
         {"http://h/a/b?c", "http://other/x", "http://other/x"},
         {"http://h/a/b?c", "https://other/x", "https://other/x"},
+        {"http://h/a/b?c", "HTTP://Other/x", "http://Other/x"},
         {"http://h/a/b?c", "//other:1/x", "http://other:1/x"},
         {"https://h/a/b?c", "/x?y", "https://h/x?y"},
         {"http://h/a/b?c", "x", "http://h/a/x"},
