@@ -129,6 +129,7 @@ const cli_command cli_download_command = {
         "    khub download --lock kernels.lock --all\n"
         "    khub download --model sentence-transformers/all-MiniLM-L6-v2\n\n"
         "Of a kernel, the build that fits is fetched, and the kernels that it needs. Nothing is loaded.\n\n"
+        "    --json            a line for each: {\"name\", \"path\"}\n"
         "    --all             every build\n"
         "    --include GLOB    the files that it takes, whole paths (\"build/torch2*\"); again for more\n"
         "    --model           REPO is a model; without --include, all its files\n"
