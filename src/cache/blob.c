@@ -105,18 +105,15 @@ static int fail_write(const khub__blob *blob, const char *what, khub_error *err)
     return khub__disk_fail(err, blob->store, path, what);
 }
 
-/* git's hash begins with the size: without it, the whole file is hashed at the end. */
-static int can_hash(const khub__blob *blob)
-{
-    return blob->kind == KHUB__HASH_SHA256 || blob->size != UINT64_MAX;
-}
-
-static int start_hash(khub__blob *blob, khub_error *err)
+/* A hash of a content of `size` bytes (UINT64_MAX: unknown), which nothing was added to yet. git's begins
+ * with the size: without it there is none, and the whole file is hashed at the end. */
+static int start_hash(khub__blob *blob, uint64_t size, khub_error *err)
 {
     khub__hash_free(blob->hash);
     blob->hash = NULL;
     blob->hashed = 0;
-    return can_hash(blob) ? khub__hash_new(&blob->hash, blob->kind, blob->size, err) : KHUB_OK;
+    if (blob->kind == KHUB__HASH_GIT_BLOB && size == UINT64_MAX) return KHUB_OK;
+    return khub__hash_new(&blob->hash, blob->kind, size, err);
 }
 
 /* A new, empty file. */
@@ -127,7 +124,7 @@ static int start_over(khub__blob *blob, khub_error *err)
     blob->resumed = 0;
     if (khub__partial_create(&blob->partial, &blob->lock, blob->size < KEEP_MIN) != KHUB_OK)
         return fail_write(blob, "create it", err);
-    return start_hash(blob, err);
+    return start_hash(blob, blob->size, err);
 }
 
 /* Hashes what is in the file and isn't hashed yet, at most `most` bytes of it. */
@@ -184,7 +181,7 @@ static int look(khub__blob *blob, khub_error *err)
     uint64_t free_bytes = khub__partial_free_bytes(&blob->partial);
     if (blob->size != UINT64_MAX && free_bytes < blob->size - blob->have)
         return fail_space(blob, blob->size - blob->have, free_bytes, err);
-    return blob->resumed ? start_hash(blob, err) : start_over(blob, err);
+    return blob->resumed ? start_hash(blob, blob->size, err) : start_over(blob, err);
 }
 
 static int begin(void *self, const char *etag, uint64_t size, uint64_t *have, khub_error *err)
@@ -197,7 +194,11 @@ static int begin(void *self, const char *etag, uint64_t size, uint64_t *have, kh
     blob->size = size;
     int rc = blob->partial.blobs.dir < 0 ? open_blobs(blob, err) : KHUB_OK; /* the lock is beside it */
     if (rc == KHUB_OK) rc = khub__lock_try(&blob->lock, blob->store, etag, err);
-    if (rc > 0) rc = khub__wait_busy(&blob->wait, &blob->lock, err);
+    if (rc > 0) {
+        rc = khub__wait_busy(&blob->wait, &blob->lock, err);
+        khub__lock_rest(&blob->lock); /* thousands may be waiting */
+        khub__spot_close(&blob->partial.blobs);
+    }
     if (rc == KHUB_OK && !blob->looked) rc = look(blob, err);
     if (rc == KHUB_OK && blob->hash) rc = catch_up(blob, SLICE, err);
     if (rc < 0) {
@@ -240,8 +241,7 @@ static int check(khub__blob *blob, khub_error *err)
     char hex[KHUB__HASH_HEX_MAX + 1];
     int rc = KHUB_OK;
     if (!blob->hash) {
-        blob->size = blob->have;
-        rc = start_hash(blob, err);
+        rc = start_hash(blob, blob->have, err);
         if (rc == KHUB_OK) rc = catch_up(blob, UINT64_MAX, err);
         if (rc != KHUB_OK) return rc;
     }

@@ -18,6 +18,9 @@ typedef struct khub__lock {
  * with fd -1), or KHUB_E_NOMEM. */
 int khub__lock_try(khub__lock *lock, const khub__store *store, const char *etag, khub_error *err);
 
+/* Keeps no file open while another holds it. */
+void khub__lock_rest(khub__lock *lock);
+
 /* Lets go. The lock's file stays, as the other tools leave it; `remove`: goes, when it wasn't there before.
  */
 void khub__lock_release(khub__lock *lock, int remove);

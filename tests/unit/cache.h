@@ -136,6 +136,7 @@ enum { BIG = 300000 };
 
 /* `head -c 300000 /dev/zero | tr '\0' x`, as sha256sum names it. */
 #define BIG_SHA256 "29927e273accc68286005017f7fa6e4f27bddb4db3083ff8b8d4c3667905b7fa"
+#define BIG_GIT    "78184600f2186f035fb38be57b32552c8659bf50" /* git hash-object */
 
 static char big[BIG + 1];
 

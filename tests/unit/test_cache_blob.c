@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 
 START_TEST(a_blob_is_named_by_its_content)
 {
@@ -220,6 +221,29 @@ START_TEST(damaged_leftovers_are_thrown_away)
 }
 END_TEST
 
+START_TEST(damaged_leftovers_of_unknown_length)
+{
+    begin_big();
+    khub_error err = {0};
+    killed_writer(100000, 100000);
+    char path[128];
+    ck_assert_int_eq(chdir(at(BLOBS)), 0);
+    ck_assert_int_eq(system("mv " BIG_SHA256 ".khub-*.incomplete $(ls | sed s/" BIG_SHA256 "/" BIG_GIT "/)"),
+                     0);
+    snprintf(path, sizeof(path), "%s", at(".locks/" FOLDER "/" BIG_SHA256 ".lock"));
+    ck_assert_int_eq(rename(path, at(".locks/" FOLDER "/" BIG_GIT ".lock")), 0);
+    khub__blob *blob = open_blob("big");
+    ck_assert_uint_eq(begin(blob, BIG_GIT, UINT64_MAX), 200000);
+    ck_khub_ok(khub__blob_sink.write(blob, big, 50000, &err), &err);
+    ck_assert_int_eq(khub__blob_sink.finish(blob, &err), KHUB__SINK_AGAIN);
+    ck_khub_ok(khub__blob_sink.write(blob, big, BIG, &err), &err);
+    ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
+    khub__blob_free(blob);
+    ck_assert_int_eq(entries(at(BLOBS), ""), 1);
+    cache_end();
+}
+END_TEST
+
 START_TEST(leftovers_that_are_too_long_are_thrown_away)
 {
     begin_big();
@@ -361,6 +385,30 @@ START_TEST(a_lock_that_is_held_is_waited_for)
 }
 END_TEST
 
+START_TEST(thousands_can_wait)
+{
+    enum { MANY = 500 };
+    cache_begin();
+    khub_error err = {0};
+    ck_khub_ok(bring(COMMIT, "first", HELLO_SHA256, HELLO, &err), &err);
+    int go;
+    pid_t child = holder(&go);
+    const struct rlimit few = {40, 40};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    static khub__blob *blobs[MANY];
+    for (int i = 0; i < MANY; i++) {
+        blobs[i] = open_blob("a.txt");
+        ck_assert_int_eq(ask(blobs[i], &err), KHUB__SINK_BUSY);
+    }
+    close(go);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    ck_assert_int_eq(ask(blobs[0], &err), KHUB_OK);
+    for (int i = 0; i < MANY; i++)
+        khub__blob_free(blobs[i]);
+    cache_end();
+}
+END_TEST
+
 START_TEST(the_wait_can_be_limited)
 {
     cache_begin();
@@ -454,6 +502,7 @@ UNIT("cache.blob", a_blob_is_named_by_its_content, wrong_content_never_gets_the_
      a_length_may_be_unknown, a_blob_that_is_there_is_used, a_blob_of_the_wrong_size_is_replaced,
      a_blob_that_is_distrusted_is_replaced, what_a_killed_process_left_is_used,
      a_take_over_that_is_interrupted_loses_nothing, damaged_leftovers_are_thrown_away,
-     leftovers_that_are_too_long_are_thrown_away, an_abandoned_blob_can_be_kept,
-     a_note_of_another_host_is_left_alone, a_lock_that_is_held_is_waited_for, the_wait_can_be_limited,
-     a_lock_that_was_removed_is_none, without_memory_nothing_is_lost)
+     damaged_leftovers_of_unknown_length, leftovers_that_are_too_long_are_thrown_away,
+     an_abandoned_blob_can_be_kept, a_note_of_another_host_is_left_alone, a_lock_that_is_held_is_waited_for,
+     thousands_can_wait, the_wait_can_be_limited, a_lock_that_was_removed_is_none,
+     without_memory_nothing_is_lost)

@@ -92,11 +92,16 @@ int khub__lock_try(khub__lock *lock, const khub__store *store, const char *etag,
         if (rc != 0 && (errno == EWOULDBLOCK || errno == EACCES)) return 1;
         if (rc != 0) return go_without(lock, strerror(errno));
         if (is_current(lock)) return lock->held = 1, 0;
-        close(lock->fd); /* it was removed while we waited */
-        lock->fd = -1;
-        lock->created = 0;
+        khub__lock_rest(lock); /* it was removed while we waited */
     }
     return 1;
+}
+
+void khub__lock_rest(khub__lock *lock)
+{
+    if (lock->fd >= 0) close(lock->fd);
+    lock->fd = -1;
+    lock->created = 0;
 }
 
 void khub__lock_release(khub__lock *lock, int remove)
