@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* What is hashed of an interrupted fetch in one go: 20 to 70 ms. What isn't worth keeping. */
-enum { SLICE = 32 << 20, PIECE = 1 << 18, KEEP_MIN = 1 << 16 };
+/* For how long an interrupted fetch is hashed in one go, and in which pieces. What isn't worth keeping. */
+enum { SLICE_MS = 40, PIECE = 1 << 18, KEEP_MIN = 1 << 16 };
 
 struct khub__blob {
     const khub__store *store;
@@ -127,13 +127,14 @@ static int start_over(khub__blob *blob, khub_error *err)
     return start_hash(blob, blob->size, err);
 }
 
-/* Hashes what is in the file and isn't hashed yet, at most `most` bytes of it. */
-static int catch_up(khub__blob *blob, uint64_t most, khub_error *err)
+/* Hashes what is in the file and isn't hashed yet, for about `most_ms`. */
+static int catch_up(khub__blob *blob, int64_t most_ms, khub_error *err)
 {
+    int64_t start = khub__disk_now_ms();
     char *piece = blob->hashed < blob->have ? khub__malloc(PIECE) : NULL;
     if (blob->hashed < blob->have && !piece) return khub__fail_memory(err, "reading an interrupted fetch");
     int rc = KHUB_OK;
-    for (uint64_t done = 0; rc == KHUB_OK && done < most && blob->hashed < blob->have;) {
+    while (rc == KHUB_OK && blob->hashed < blob->have && khub__disk_now_ms() - start < most_ms) {
         uint64_t left = blob->have - blob->hashed;
         int64_t n =
             khub__partial_read(&blob->partial, piece, left < PIECE ? (size_t)left : PIECE, blob->hashed);
@@ -143,7 +144,6 @@ static int catch_up(khub__blob *blob, uint64_t most, khub_error *err)
         } else {
             khub__hash_add(blob->hash, piece, (size_t)n);
             blob->hashed += (uint64_t)n;
-            done += (uint64_t)n;
         }
     }
     khub__free(piece);
@@ -170,9 +170,8 @@ static int look(khub__blob *blob, khub_error *err)
         return KHUB_OK;
     }
     if (!blob->distrusted && size != UINT64_MAX &&
-        khub__store_has(blob->store, blob->commit, blob->path, size)) {
-        blob->shown = blob->whole =
-            1; /* the file itself, where links are refused: whoever we waited for made it */
+        khub__link_is_copy(blob->store, blob->commit, blob->path, size)) {
+        blob->shown = blob->whole = 1; /* where links are refused: whoever we waited for made it */
         blob->have = size;
         return KHUB_OK;
     }
@@ -200,7 +199,7 @@ static int begin(void *self, const char *etag, uint64_t size, uint64_t *have, kh
         khub__spot_close(&blob->partial.blobs);
     }
     if (rc == KHUB_OK && !blob->looked) rc = look(blob, err);
-    if (rc == KHUB_OK && blob->hash) rc = catch_up(blob, SLICE, err);
+    if (rc == KHUB_OK && blob->hash) rc = catch_up(blob, SLICE_MS, err);
     if (rc < 0) {
         leave(blob, 0);
         return rc;
@@ -242,7 +241,7 @@ static int check(khub__blob *blob, khub_error *err)
     int rc = KHUB_OK;
     if (!blob->hash) {
         rc = start_hash(blob, blob->have, err);
-        if (rc == KHUB_OK) rc = catch_up(blob, UINT64_MAX, err);
+        if (rc == KHUB_OK) rc = catch_up(blob, INT64_MAX, err);
         if (rc != KHUB_OK) return rc;
     }
     khub__hash_end(blob->hash, hex);
