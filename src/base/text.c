@@ -45,6 +45,13 @@ void khub__text_addf(khub__text *text, const char *format, ...)
     text->length += (size_t)n;
 }
 
+void khub__copy(char *out, size_t size, const char *text)
+{
+    size_t length = strnlen(text, size - 1);
+    memcpy(out, text, length);
+    out[length] = 0;
+}
+
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;

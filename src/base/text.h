@@ -21,6 +21,9 @@ int khub__same_letters(const char *a, const char *b, size_t length);
 /* 1: the `length` bytes at `text` are `word`, whatever the case of ASCII's letters. */
 int khub__is_word(const char *text, size_t length, const char *word);
 
+/* Copies `text` into an array of `size` bytes; what doesn't fit is cut off. */
+void khub__copy(char *out, size_t size, const char *text);
+
 /* The string, now the caller's (khub_free); NULL if any addition failed. *text is empty afterwards. */
 char *khub__text_take(khub__text *text);
 void khub__text_free(khub__text *text);

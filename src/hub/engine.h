@@ -34,12 +34,13 @@ struct khub__transfer {
     char *url;           /* of the last hop */
     /* From the first answer that had them, redirects included. */
     char etag[KHUB__ETAG_MAX + 1], commit[KHUB__COMMIT_MAX + 1];
-    uint64_t size;  /* UINT64_MAX: not said */
-    int hops;       /* redirects followed */
-    int left;       /* went to another origin than the endpoint's: the token stays at home from there on */
-    int status;     /* KHUB_OK; else why it ended early, with words in `why`: not worth another try */
-    int broken;     /* the connection failed, with words in `why`: worth another try */
-    uint64_t bytes; /* of the body, handed to the listener */
+    uint64_t size;   /* UINT64_MAX: not said */
+    int hops;        /* redirects followed */
+    int left;        /* went to another origin than the endpoint's: the token stays at home from there on */
+    int status;      /* KHUB_OK; else why it ended early, with words in `why`: not worth another try */
+    int by_listener; /* it was the listener who ended it */
+    int broken;      /* the connection failed, with words in `why`: worth another try */
+    uint64_t bytes;  /* of the body, handed to the listener */
     khub_error why;
     struct khub__flight *flight; /* the engine's; NULL when it has ended */
 };

@@ -132,7 +132,8 @@ int khub__transfer_fail(const khub__transfer *transfer, const khub__asked *asked
 {
     char shown[208];
     refusal r = {transfer, asked, khub__url_shown(shown, transfer->url ? transfer->url : ""), err};
-    if (transfer->status == KHUB_E_NOMEM || transfer->status == KHUB_E_CANCELED)
+    int has_object = transfer->by_listener && asked->path; /* a download's listener names the file itself */
+    if (transfer->status == KHUB_E_NOMEM || transfer->status == KHUB_E_CANCELED || has_object)
         return khub__fail(err, transfer->status, "%s", transfer->why.message);
     if (transfer->status != KHUB_OK || transfer->broken)
         return khub__fail(err, transfer->status ? transfer->status : KHUB_E_NETWORK, "%s: %s", r.address,

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "hub/clock.h"
 #include "hub/token.h"
 #include "hub/url.h"
@@ -26,8 +27,9 @@ static void note_content(khub__transfer *transfer)
     khub__hash_kind kind;
     int is_hash = khub__hash_kind_of(&kind, answer->etag) == 0;
     if (!transfer->etag[0] || (is_hash && khub__hash_kind_of(&kind, transfer->etag) != 0))
-        strcpy(transfer->etag, answer->etag); /* a redirect may have an ETag of its own, which is no hash */
-    if (!transfer->commit[0]) strcpy(transfer->commit, answer->commit);
+        khub__copy(transfer->etag, sizeof(transfer->etag),
+                   answer->etag); /* a redirect may have an ETag of its own, which is no hash */
+    if (!transfer->commit[0]) khub__copy(transfer->commit, sizeof(transfer->commit), answer->commit);
     if (transfer->size != UINT64_MAX) return;
     if (answer->linked_size != UINT64_MAX)
         transfer->size = answer->linked_size;
@@ -57,9 +59,9 @@ static int take_head(khub__flight *flight)
     if (answer->status == 206 && transfer->request->from == UINT64_MAX)
         return khub__fail(&transfer->why, KHUB_E_FORMAT,
                           "the answer is a part though the whole was asked for");
-    return transfer->request->head
-               ? transfer->request->head(transfer->request->self, transfer, &transfer->why)
-               : KHUB_OK;
+    int rc = transfer->request->head(transfer->request->self, transfer, &transfer->why);
+    transfer->by_listener = rc != KHUB_OK;
+    return rc;
 }
 
 static size_t on_header(char *line, size_t size, size_t count, void *user)
@@ -94,6 +96,7 @@ static size_t on_body(char *data, size_t size, size_t count, void *user)
         return CURL_WRITEFUNC_PAUSE;
     }
     transfer->status = rc;
+    transfer->by_listener = rc != KHUB_OK;
     if (rc == KHUB_OK) transfer->bytes += length;
     return rc == KHUB_OK ? length : 0;
 }

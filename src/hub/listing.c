@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 static int fail_missing(const char *key, const khub__json_source *source)
 {
@@ -29,8 +30,8 @@ static int read_ref(khub__ref *out, int *taken, const json_t *object, const khub
     if (!name || !commit) return fail_missing(name ? "targetCommit" : "name", source);
     if (!khub__is_commit(commit)) return fail_commit("targetCommit", source);
     if (strlen(name) > KHUB__REVISION_MAX || !khub__is_repo_path(name, strlen(name))) return KHUB_OK;
-    strcpy(out->name, name);
-    strcpy(out->commit, commit);
+    khub__copy(out->name, sizeof(out->name), name);
+    khub__copy(out->commit, sizeof(out->commit), commit);
     *taken = 1;
     return KHUB_OK;
 }
@@ -83,7 +84,7 @@ static int put_hash(char *out, const char *hash, size_t digits, const char *path
     if (strlen(hash) != digits || strspn(hash, "0123456789abcdef") != digits)
         return khub__fail(source->err, KHUB_E_FORMAT, "%s: the hash of %.200s isn't %zu hex digits",
                           source->file, path, digits);
-    strcpy(out, hash);
+    memcpy(out, hash, digits + 1);
     return KHUB_OK;
 }
 
@@ -157,7 +158,7 @@ int khub__listing_commit(char commit[KHUB__COMMIT_MAX + 1], const char *text, si
     rc = khub__json_string(&sha, root, "sha", &source);
     if (rc == KHUB_OK && !sha) rc = fail_missing("sha", &source);
     if (rc == KHUB_OK && !khub__is_commit(sha)) rc = fail_commit("sha", &source);
-    if (rc == KHUB_OK) strcpy(commit, sha);
+    if (rc == KHUB_OK) khub__copy(commit, KHUB__COMMIT_MAX + 1, sha);
     json_decref(root);
     return rc;
 }

@@ -1,6 +1,7 @@
 #include "hub/repo.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 
@@ -69,12 +70,12 @@ int khub__wanted_parse(khub__wanted *out, khub__repo_kind kind, const char *name
         return khub__fail(err, KHUB_E_INVAL,
                           "%.300s: \"%.300s\" after \"@\" is no version, branch, tag or commit", name,
                           at + 1);
-    strcpy(out->revision, at + 1);
+    khub__copy(out->revision, sizeof(out->revision), at + 1);
     out->is_commit = khub__is_commit(out->revision);
     if (!out->is_commit) out->version = version_of(out->revision);
     if (out->version >= 0 && out->revision[0] != 'v') { /* version 1 is branch v1 */
         out->revision[0] = 'v';
-        strcpy(out->revision + 1, at + 1);
+        khub__copy(out->revision + 1, sizeof(out->revision) - 1, at + 1);
     }
     return KHUB_OK;
 }

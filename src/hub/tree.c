@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "hub/repo.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ static const char *shown(char out[80], const char *path)
     size_t n = 0;
     for (; path[n] && n < 70; n++)
         out[n] = path[n] >= ' ' && path[n] < 127 ? path[n] : '?';
-    strcpy(out + n, path[n] ? "..." : "");
+    khub__copy(out + n, 80 - n, path[n] ? "..." : "");
     return out;
 }
 

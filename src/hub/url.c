@@ -171,6 +171,6 @@ const char *khub__url_shown(char out[208], const char *url)
     size_t length = strcspn(url, "?#"), n = length < 200 ? length : 200;
     for (size_t i = 0; i < n; i++)
         out[i] = url[i] > ' ' && url[i] < 127 ? url[i] : '?';
-    strcpy(out + n, length > n ? "..." : "");
+    khub__copy(out + n, 208 - n, length > n ? "..." : "");
     return out;
 }
