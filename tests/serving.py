@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -64,6 +65,16 @@ def ask(hub, path, method="GET", **headers):
             return Answer(got.status, got.headers, got.read())
     except urllib.error.HTTPError as got:
         return Answer(got.code, got.headers, got.read())
+
+
+def eventually(answer, wanted):
+    """answer(), asked again until wanted(it) holds: a change in DIR is seen after a while."""
+    for _ in range(400):
+        got = answer()
+        if wanted(got):
+            break
+        time.sleep(0.05)
+    return got
 
 
 def python(hub, tmp_path, program, **environment):

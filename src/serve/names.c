@@ -77,11 +77,6 @@ static int is_settled(const serve_identity *identity, const struct timespec *bef
     return identity->changed_ns + settles_ns < before->tv_sec * INT64_C(1000000000) + before->tv_nsec;
 }
 
-int serve_names_known(serve_names *out, const serve_identity *identity, int lfs)
-{
-    return serve_known_get(out, identity, lfs);
-}
-
 int serve_names_of(serve_names *out, const char *path, const serve_identity *identity, int lfs,
                    khub_error *err)
 {
@@ -111,9 +106,4 @@ void serve_names_cancel(void)
 uint64_t serve_names_hashed(void)
 {
     return atomic_load_explicit(&hashed, memory_order_relaxed);
-}
-
-void serve_names_free(void)
-{
-    serve_known_free();
 }

@@ -20,15 +20,10 @@ int serve_is_lfs(const char *path, uint64_t size);
 int serve_names_of(serve_names *out, const char *path, const serve_identity *identity, int lfs,
                    khub_error *err);
 
-/* The same if they are known: 1, else 0. */
-int serve_names_known(serve_names *out, const serve_identity *identity, int lfs);
-
 /* Makes every serve_names_of end soon, with KHUB_E_CANCELED. */
 void serve_names_cancel(void);
 
 /* Bytes hashed so far. */
 uint64_t serve_names_hashed(void);
-
-void serve_names_free(void);
 
 #endif

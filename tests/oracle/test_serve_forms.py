@@ -6,12 +6,11 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from serving import BUILT_IN, ask, python, serving
+from serving import BUILT_IN, ask, eventually, python, serving
 
 SANITIZE = os.environ["KHUB_SANITIZE"] == "1"
 
@@ -119,8 +118,7 @@ def test_a_new_commit_is_seen(repository, tmp_path):
         git(clone, "add", "-A")
         git(clone, "commit", "-qm", "three")
         git(clone, "push", "-q", "origin", "main")
-        time.sleep(1)
-        after = json.loads(ask(hub, "/api/kernels/org/a/revision/main").body)["sha"]
+        after = eventually(lambda: json.loads(ask(hub, "/api/kernels/org/a/revision/main").body)["sha"], lambda sha: sha != before)
         assert after == git(clone, "rev-parse", "HEAD") != before
         assert ask(hub, "/kernels/org/a/resolve/main/new").body == b"x"
         assert ask(hub, f"/kernels/org/a/resolve/{before}/new").status == 404
@@ -185,8 +183,8 @@ def test_a_cache_that_grows(cache, tmp_path):
     with serving(folder) as hub:
         assert ask(hub, f"/org/m/resolve/{snapshot.name}/config.json").status == 404
         os.symlink("../../blobs/" + hashlib.sha1(b"blob 2\0{}").hexdigest(), snapshot / "config.json")
-        time.sleep(0.5)
-        assert ask(hub, f"/org/m/resolve/{snapshot.name}/config.json").body == b"{}"
+        path = f"/org/m/resolve/{snapshot.name}/config.json"
+        assert eventually(lambda: ask(hub, path), lambda got: got.status == 200).body == b"{}"
 
 
 @pytest.mark.skipif(SANITIZE, reason="Python can't load sanitized kernels; the release run does")
@@ -204,22 +202,22 @@ def test_a_change_is_a_new_commit(tmp_path):
     (state / "a").write_text("1")
     (state / "big").write_bytes(b"x" * 100_000)
     with serving(tmp_path / "dir") as hub:
-        first = json.loads(ask(hub, "/api/models/org/m").body)["sha"]
+        def commit():
+            return json.loads(ask(hub, "/api/models/org/m").body).get("sha")
+
+        first = commit()
         (state / "a").write_text("2")
-        time.sleep(0.5)
-        second = json.loads(ask(hub, "/api/models/org/m").body)["sha"]
-        assert first != second
+        second = eventually(commit, lambda sha: sha and sha != first)
         assert ask(hub, "/org/m/resolve/main/a").body == b"2"
         assert ask(hub, f"/org/m/resolve/{second}/a").headers["X-Repo-Commit"] == second
         assert ask(hub, f"/org/m/resolve/{first}/big").body == b"x" * 100_000  # hasn't changed since
         old = ask(hub, f"/org/m/resolve/{first}/a")
         assert (old.status, old.headers["X-Error-Code"]) == (404, "RevisionNotFound")
         (state / "a").write_text("1")
-        time.sleep(0.5)
-        assert json.loads(ask(hub, "/api/models/org/m").body)["sha"] == first
+        assert eventually(commit, lambda sha: sha and sha != second) == first
         shutil.rmtree(tmp_path / "dir" / "models" / "org" / "m")
-        time.sleep(0.5)
-        assert ask(hub, "/api/models/org/m").headers["X-Error-Code"] == "RepoNotFound"
+        gone = eventually(lambda: ask(hub, "/api/models/org/m"), lambda got: got.status == 404)
+        assert gone.headers["X-Error-Code"] == "RepoNotFound"
 
 
 def test_what_is_read_is_what_it_is_called(tmp_path):

@@ -6,6 +6,7 @@
 #include "serve/digest.h"
 #include "serve/git.h"
 #include "serve/handler.h"
+#include "serve/known.h"
 #include "serve/metrics.h"
 #include "serve/names.h"
 #include "serve/repository.h"
@@ -142,13 +143,14 @@ static struct MHD_Daemon *start(int fd, serve_options *options, const khub__byte
 static void stop(struct MHD_Daemon *daemon, int fd, const serve_options *options, const sigset_t *signals)
 {
     MHD_quiesce_daemon(daemon);
-    close(fd);
+    shutdown(fd, SHUT_RDWR); /* a thread may be about to look at it once more: it is closed at the end */
     for (unsigned tenths = 0; serve_active() > 0 && tenths < options->grace_s * 10; tenths++)
         if (sigtimedwait(signals, NULL, &(struct timespec){.tv_nsec = 100000000}) > 0) break;
     serve_warm_stop();
     serve_names_cancel();
     serve_work_stop();
     MHD_stop_daemon(daemon);
+    close(fd);
 }
 
 static void *warm(void *unused)
@@ -213,7 +215,7 @@ int serve_run(serve_options *options, khub_error *err)
     khub__bytes_free(&cert);
     khub__bytes_free(&key);
     serve_repositories_free();
-    serve_names_free();
+    serve_known_free();
     serve_git_stop();
     return rc;
 }
