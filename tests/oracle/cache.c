@@ -9,6 +9,7 @@ enum { WORDS = 5, LINE = 8192, PIECE = 16384 };
 
 static khub__store store;
 static char *word[WORDS];
+static khub__blob *held; /* by begin */
 
 /* bring COMMIT PATH ETAG FILE */
 static int bring(khub_error *err)
@@ -34,10 +35,10 @@ static int bring(khub_error *err)
 /* begin COMMIT PATH ETAG: and holds the lock until the end. */
 static int begin(khub_error *err)
 {
-    khub__blob *blob;
     uint64_t have;
-    int rc = khub__blob_new(&blob, &store, word[1], word[2], err);
-    if (rc == KHUB_OK) rc = khub__blob_sink.begin(blob, word[3], UINT64_MAX, &have, err);
+    khub__blob_free(held);
+    int rc = khub__blob_new(&held, &store, word[1], word[2], err);
+    if (rc == KHUB_OK) rc = khub__blob_sink.begin(held, word[3], UINT64_MAX, &have, err);
     if (rc == KHUB_OK) puts("begun");
     return rc;
 }
@@ -140,6 +141,7 @@ int main(int argc, char **argv)
     }
     while (fgets(line, sizeof(line), stdin))
         run(line);
+    khub__blob_free(held);
     khub__store_close(&store);
     return 0;
 }
