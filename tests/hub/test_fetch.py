@@ -1,4 +1,6 @@
 """Files: side by side, in order, whole, and by the right name or not at all."""
+import threading
+
 import pytest
 from hub import COMMIT, Hub, git_blob, one_file, sha256
 
@@ -28,8 +30,14 @@ def test_many_small_files():
 def test_many_small_files_over_tls(certificate):
     """HTTP/1.1 after all: libcurl asks for HTTP/2 and must not wait for what isn't agreed on."""
     contents = {f"f{i}": b"%d" % i for i in range(60)}
-    with Hub(lambda r, c: c.content(r, contents[r.path.rpartition("/")[2]]), tls=certificate[0]) as hub:
-        got = hub.ask("fetch", "o/n", COMMIT, *(one_file(data, path) for path, data in contents.items()), SSL_CERT_FILE=certificate[1])
+    second = threading.Event()
+
+    def handle(request, connection):
+        second.set() if hub.connections > 1 else second.wait(20) # the first answer comes when others ask beside it
+        connection.content(request, contents[request.path.rpartition("/")[2]])
+
+    with Hub(handle, tls=certificate[0]) as hub:
+        got = hub.ask("fetch", "o/n", COMMIT, *(one_file(data, path) for path, data in contents.items()), SSL_CERT_FILE=certificate[1], HF_HUB_DOWNLOAD_TIMEOUT="30")
         assert got["status"] == "KHUB_OK", got
         assert 1 < hub.connections <= 8
 
