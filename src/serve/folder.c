@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEPTH_MAX = 64, PATH_SIZE = 4096, TRIES = 5 };
+enum { DEPTH_MAX = 64, PATH_SIZE = 4096, TRIES = 2 };
 
 typedef struct walk {
     serve_listing *listing;

@@ -44,16 +44,25 @@ static int look_at_state(serve_look *look, const char *where, khub_error *err)
     return rc == KHUB_OK ? kept : rc;
 }
 
+/* A branch whose files are being changed stays what it was; one that is being made isn't there yet. */
+static int keep_branch(serve_look *look, const char *name, khub_error *err)
+{
+    const serve_ref *ref = look->before ? serve_refs_find(look->before, SERVE_BRANCH, name) : NULL;
+    return ref ? serve_refs_add(look->refs, name, ref->commit, SERVE_BRANCH, err) : KHUB_OK;
+}
+
 /* A folder of the repository's folder: a branch of that name. */
 static int look_at_branch(void *self, const serve_node *node, khub_error *err)
 {
     branches *all = self;
     char path[PATH_SIZE];
     serve_listing *listing;
+    khub_error why = {0};
     if (node->kind != SERVE_NODE_FOLDER || node->name[0] == '.' || !serve_is_path(node->name)) return KHUB_OK;
     if (snprintf(path, sizeof(path), "%s/%s", all->where, node->name) >= (int)sizeof(path)) return KHUB_OK;
-    int rc = serve_folder_list(&listing, path, NULL, NULL, err);
-    if (rc != KHUB_OK) return rc;
+    int rc = serve_folder_list(&listing, path, NULL, NULL, &why);
+    if (rc == KHUB_E_NOTFOUND) return keep_branch(all->look, node->name, err);
+    if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     rc = serve_refs_add(all->look->refs, node->name, listing->commit, SERVE_BRANCH, err);
     int kept = all->look->keep(all->look->self, listing, rc == KHUB_OK ? err : NULL);
     return rc == KHUB_OK ? kept : rc;

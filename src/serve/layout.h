@@ -8,6 +8,7 @@
 /* What a look at a repository gathers. */
 typedef struct serve_look {
     serve_refs *refs;
+    const serve_refs *before; /* what the last look found; NULL: nothing */
     /* Takes over a listing that the look made, also when it fails. */
     int (*keep)(void *self, serve_listing *listing, khub_error *err);
     void *self;

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -218,6 +219,41 @@ def test_a_change_is_a_new_commit(tmp_path):
         shutil.rmtree(tmp_path / "dir" / "models" / "org" / "m")
         gone = eventually(lambda: ask(hub, "/api/models/org/m"), lambda got: got.status == 404)
         assert gone.headers["X-Error-Code"] == "RepoNotFound"
+
+
+def test_a_branch_that_is_being_written_stands_in_no_ones_way(tmp_path):
+    model = tmp_path / "dir" / "models" / "org" / "m"
+    for branch in ("v1", "v2"):
+        (model / branch).mkdir(parents=True)
+        (model / branch / "a").write_text(branch)
+    with serving(tmp_path / "dir") as hub:
+        def refs():
+            return {b["name"]: b["targetCommit"] for b in json.loads(ask(hub, "/api/models/org/m/refs").body)["branches"]}
+
+        before, done = refs(), threading.Event()
+        (model / "v3").mkdir()
+        (model / "v2" / "b").write_text("")
+
+        def write():
+            with open(model / "v2" / "b", "ab", buffering=0) as b, open(model / "v3" / "b", "ab", buffering=0) as c:
+                while not done.is_set():
+                    b.write(b"x")
+                    c.write(b"x")
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            for _ in range(20):
+                now = refs()
+                assert now["v1"] == before["v1"] and "v2" in now
+                assert ask(hub, "/org/m/resolve/v1/a").body == b"v1"
+        finally:
+            done.set()
+            writer.join()
+        after = eventually(refs, lambda now: "v3" in now and now["v2"] != before["v2"])
+        size = os.stat(model / "v2" / "b").st_size
+        got = eventually(lambda: ask(hub, "/org/m/resolve/v2/b"), lambda got: len(got.body) == size)
+        assert set(after) == {"v1", "v2", "v3"} and got.body == b"x" * size
 
 
 def test_what_is_read_is_what_it_is_called(tmp_path):

@@ -46,28 +46,33 @@ static repository *known(serve_kind kind, const char *id)
     return found;
 }
 
-/* Puts the repository into the table, unless another thread just did. */
+/* With the lock held. Puts the repository into the table, unless another thread just did: then that one. */
+static repository *put(repository *made)
+{
+    for (size_t i = 0; i < count; i++)
+        if (repositories[i]->kind == made->kind && !strcmp(repositories[i]->id, made->id))
+            return repositories[i];
+    if (khub__grow((void **)&repositories, &capacity, count + 1, sizeof(*repositories), REPOSITORIES_MAX) !=
+        0)
+        return NULL;
+    return repositories[count++] = made;
+}
+
 static repository *know(serve_kind kind, const char *id, khub_error *err)
 {
-    repository *made = khub__calloc(1, sizeof(*made)), *found = known(kind, id);
-    if (found || !made) {
-        khub__free(made);
-        if (!found) khub__fail_memory(err, "serving a repository");
-        return found;
+    repository *made = khub__calloc(1, sizeof(*made)), *found = NULL;
+    if (made) {
+        made->kind = kind;
+        memcpy(made->id, id, strlen(id) + 1);
+        pthread_mutex_init(&made->looking, NULL);
+        pthread_mutex_init(&made->lock, NULL);
+        pthread_mutex_lock(&lock);
+        found = put(made);
+        pthread_mutex_unlock(&lock);
+        if (found != made) khub__free(made);
     }
-    made->kind = kind;
-    memcpy(made->id, id, strlen(id) + 1);
-    pthread_mutex_init(&made->looking, NULL);
-    pthread_mutex_init(&made->lock, NULL);
-    pthread_mutex_lock(&lock);
-    int rc =
-        khub__grow((void **)&repositories, &capacity, count + 1, sizeof(*repositories), REPOSITORIES_MAX);
-    if (rc == 0) repositories[count++] = made;
-    pthread_mutex_unlock(&lock);
-    if (rc == 0) return made;
-    khub__free(made);
-    khub__fail_memory(err, "serving a repository");
-    return NULL;
+    if (!found) khub__fail_memory(err, "serving a repository");
+    return found;
 }
 
 /* ---- looking at it ---- */
@@ -129,9 +134,13 @@ static void trim(repository *repo, size_t max)
         serve_listing_free(repo->listings[--repo->listing_count]);
 }
 
-static int is_fresh(repository *repo)
+/* A commit stays what it is, but its repository may be taken away. */
+static const int64_t commit_fresh_ns = 10 * INT64_C(1000000000);
+
+static int is_fresh(const repository *repo, int64_t at_least_ns)
 {
-    return repo->refs && now_ns() - repo->looked_ns < repo->fresh_ns;
+    int64_t limit = repo->fresh_ns > at_least_ns ? repo->fresh_ns : at_least_ns;
+    return repo->refs && now_ns() - repo->looked_ns < limit;
 }
 
 /* With repo->lock held. What a look found becomes what there is; refs NULL: it is gone. */
@@ -145,20 +154,29 @@ static void adopt(repository *repo, serve_refs *refs, int64_t started_ns)
     trim(repo, refs ? refs->count + OLD_LISTINGS_MAX : 0);
 }
 
-/* Reads the repository from disk; repo->looking is held. */
+static int look_with(serve_look *out, const serve_layout *layout, const char *where, serve_kind kind,
+                     khub_error *err)
+{
+    if (!layout) return KHUB_OK;
+    int rc = serve_refs_new(&out->refs, err);
+    if (rc == KHUB_OK) rc = layout->look(out, where, kind, err);
+    if (rc == KHUB_OK) {
+        serve_refs_sort(out->refs);
+        return rc;
+    }
+    serve_refs_free(out->refs);
+    return rc;
+}
+
+/* Reads the repository from disk; repo->looking is held, so that repo->refs stay. */
 static serve_how look(repository *repo, khub_error *err)
 {
-    serve_look out = {.keep = keep, .self = repo};
+    serve_look out = {.before = repo->refs, .keep = keep, .self = repo};
     int64_t started = now_ns();
     char where[SERVE_PLACE_MAX];
     const serve_layout *layout = serve_place(where, repo->kind, repo->id);
-    int rc = layout ? serve_refs_new(&out.refs, err) : KHUB_OK;
-    if (layout && rc == KHUB_OK) rc = layout->look(&out, where, repo->kind, err);
-    if (rc != KHUB_OK) {
-        serve_refs_free(out.refs);
-        return rc == KHUB_E_NOTFOUND || rc == KHUB_E_CANCELED ? SERVE_BUSY : SERVE_BROKEN;
-    }
-    if (layout) serve_refs_sort(out.refs);
+    int rc = look_with(&out, layout, where, repo->kind, err);
+    if (rc != KHUB_OK) return rc == KHUB_E_NOTFOUND || rc == KHUB_E_CANCELED ? SERVE_BUSY : SERVE_BROKEN;
     pthread_mutex_lock(&repo->lock);
     repo->layout = layout;
     memcpy(repo->where, where, sizeof(where));
@@ -175,7 +193,7 @@ static serve_how find_known(serve_found *out, repository *repo, const serve_addr
     const char *commit = repo->refs ? serve_refs_commit(repo->refs, address->revision) : NULL;
     serve_listing *listing = commit ? listing_of(repo, commit) : NULL;
     int immutable = listing && !repo->layout->grows && !strcmp(commit, address->revision);
-    if (!immutable && !is_fresh(repo)) return SERVE_LATER;
+    if (!is_fresh(repo, immutable ? commit_fresh_ns : 0)) return SERVE_LATER;
     if (address->what != SERVE_REFS && !commit) return SERVE_NO_REVISION;
     if (address->what != SERVE_REFS && !listing) return repo->layout->list ? SERVE_LATER : SERVE_NO_REVISION;
     out->refs = serve_refs_share(repo->refs);
@@ -215,7 +233,7 @@ static serve_how find_on_disk(serve_found *out, repository *repo, const serve_ad
     serve_how how = try(out, repo, address); /* another thread may just have looked */
     if (how == SERVE_LATER) {
         pthread_mutex_lock(&repo->lock);
-        int fresh = is_fresh(repo);
+        int fresh = is_fresh(repo, 0);
         pthread_mutex_unlock(&repo->lock);
         how = fresh ? SERVE_FOUND : look(repo, err);
         if (how == SERVE_FOUND) how = try(out, repo, address);
