@@ -5,10 +5,11 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/path.h"
+#include "cache/disk.h"
 
 #include <time.h>
 
+#define RECORD "publisher.json"
 enum { RECORD_MAX = 4096, DAY_S = 24 * 60 * 60 };
 
 /* An answer of the Hub: publisher.json of a repository in the cache, {"publisher": ORG, "trusted": BOOL,
@@ -18,28 +19,24 @@ typedef struct answer {
     int64_t asked_s; /* since 1970 */
 } answer;
 
-static char *record_path(const khub__store *store)
-{
-    return khub__path_join(store->folder, "publisher.json");
-}
-
 /* A record of another owner, or one that can't be read, is none. */
 static int read_record(answer *out, const khub__store *store, const char *owner, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
-    char *path = record_path(store);
-    if (!path) return khub__fail_memory(err, "reading publisher.json");
+    char *text = NULL;
+    size_t bytes = 0;
     json_t *json = NULL;
     const char *publisher = NULL;
     khub_error why = {0};
-    khub__json_source source = {path, &why};
-    int rc = khub__json_read(&json, path, RECORD_MAX, &why);
+    khub__json_source source = {RECORD, &why};
+    int rc = khub__disk_get(&text, &bytes, NULL, store, RECORD, RECORD_MAX, &why);
+    if (rc == KHUB_OK) rc = khub__json_parse(&json, text, bytes, RECORD, &why);
     if (rc == KHUB_OK) rc = khub__json_string(&publisher, json, "publisher", &source);
     if (rc == KHUB_OK) rc = khub__json_bool(&out->trusted, json, "trusted", &source);
     if (rc == KHUB_OK) rc = khub__json_integer(&out->asked_s, json, "asked", &source);
     out->found = rc == KHUB_OK && publisher && !strcmp(publisher, owner);
     json_decref(json);
-    khub__free(path);
+    khub__free(text);
     return rc == KHUB_E_NOMEM ? khub__fail_memory(err, "reading publisher.json") : KHUB_OK;
 }
 
@@ -49,17 +46,10 @@ static void keep_record(const khub__store *store, const char *owner, int trusted
     char text[512];
     int n = snprintf(text, sizeof(text), "{\"publisher\": \"%s\", \"trusted\": %s, \"asked\": %lld}\n", owner,
                      trusted ? "true" : "false", (long long)time(NULL));
-    char *path = record_path(store);
-    khub__draft *draft = NULL;
     khub_error why = {0};
-    int rc = path ? khub__draft_open(&draft, path, &why) : KHUB_E_NOMEM;
-    if (rc == KHUB_OK && (rc = khub__draft_write(draft, text, (size_t)n, &why)) == KHUB_OK)
-        rc = khub__draft_commit(draft, &why);
-    else
-        khub__draft_discard(draft);
-    if (rc != KHUB_OK)
+    if (khub__file_kind(store->folder) != KHUB__FILE_DIRECTORY) return; /* nothing of it is in the cache */
+    if (khub__disk_put(store, RECORD, text, (size_t)n, &why) != KHUB_OK)
         khub__log(KHUB_LOG_DEBUG, "trust", store->repo.id, "the Hub's answer isn't kept: %s", why.message);
-    khub__free(path);
 }
 
 static int is_vouched_for(const char *const *trust, const khub__repo *repo, const char *owner)
@@ -119,8 +109,9 @@ int khub__publisher_check(const khub__store *store, const khub__repo *repo, khub
     if (is_vouched_for(trust, repo, owner)) return KHUB_OK;
     int rc = read_record(&record, store, owner, err);
     if (rc != KHUB_OK) return rc;
-    int64_t age_s = (int64_t)time(NULL) - record.asked_s;
-    int stale = !record.found || !record.trusted || (again && (age_s < 0 || age_s > DAY_S));
+    int64_t now_s = (int64_t)time(NULL);
+    int old = record.asked_s > now_s || record.asked_s < now_s - DAY_S;
+    int stale = !record.found || !record.trusted || (again && old);
     if (khub__client_offline(client)) {
         say_offline(repo, owner, &record);
         return record.found && !record.trusted ? refuse(repo, owner, err) : KHUB_OK;
