@@ -15,7 +15,8 @@
 
 #include <stdio.h>
 
-enum { MAX_CHAIN = 32 }; /* kernels that need kernels */
+enum { MAX_CHAIN = 32 };   /* kernels that need kernels */
+enum { MAX_NEEDS = 1000 }; /* kernels that one needs, directly or not */
 
 /* The build asked for by name, whatever the machine. */
 static int take_variant(char **variant, const khub__repository *repository, const char *wanted,
@@ -90,16 +91,50 @@ static int is_circle(const chain *last, const char *name)
     return 0;
 }
 
+/* Only a name of the Hub: who publishes a kernel doesn't say which directories of this machine are loaded. */
+static int name_need(char *name, size_t size, const khub__metadata_need *need, khub_error *err)
+{
+    khub__wanted wanted;
+    khub_error why = {0};
+    if (need->version >= 0)
+        snprintf(name, size, "%s@v%lld", need->repo_id, (long long)need->version);
+    else
+        snprintf(name, size, "%s@%s", need->repo_id, need->revision);
+    int rc = khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, &why);
+    return rc == KHUB_OK ? rc : khub__fail(err, KHUB_E_FORMAT, "\"kernel-depends\": %s", why.message);
+}
+
+static int is_done(const khub__way *way, const char *name)
+{
+    for (size_t i = 0; i < way->done_count; i++)
+        if (!strcmp(way->done[i], name)) return 1;
+    return 0;
+}
+
+/* Two kernels that need two that need two …: without this the way would double at each step. */
+static int note_done(khub__way *way, const char *name, khub_error *err)
+{
+    if (way->done_count >= MAX_NEEDS)
+        return khub__fail(err, KHUB_E_FORMAT, "more than %d kernels are needed", MAX_NEEDS);
+    char *copy = khub__strdup(name);
+    if (!copy || khub__grow((void **)&way->done, &way->done_capacity, way->done_count + 1, sizeof(*way->done),
+                            MAX_NEEDS)) {
+        khub__free(copy);
+        return khub__fail_memory(err, "getting a kernel");
+    }
+    way->done[way->done_count++] = copy;
+    return KHUB_OK;
+}
+
 /* One of metadata.json's "kernel-depends": it is loaded, and so stays; the view of it isn't needed. */
 static int get_need(const khub__metadata_need *need, khub__way *way, const khub_get_options *options,
                     const chain *before, khub_error *err)
 {
     char name[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 3];
     khub_error why = {0};
-    if (need->version >= 0)
-        snprintf(name, sizeof(name), "%s@v%lld", need->repo_id, (long long)need->version);
-    else
-        snprintf(name, sizeof(name), "%s@%s", need->repo_id, need->revision);
+    int rc = name_need(name, sizeof(name), need, &why);
+    if (rc != KHUB_OK) return khub__fail(err, rc, "%s (needed by %s)", why.message, before->name);
+    if (is_done(way, name)) return KHUB_OK;
     if (is_circle(before, name)) return fail_circle(before, name, err);
     khub_kernel *kernel = khub__calloc(1, sizeof(*kernel));
     if (!kernel || !(kernel->name = khub__strdup(name))) {
@@ -108,8 +143,9 @@ static int get_need(const khub__metadata_need *need, khub__way *way, const khub_
     }
     khub_get_options theirs = *options;
     theirs.variant = NULL;
-    int rc = get_one(kernel, way, &theirs, before, &why);
+    rc = get_one(kernel, way, &theirs, before, &why);
     khub_kernel_close(kernel);
+    if (rc == KHUB_OK) rc = note_done(way, name, &why);
     return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s (needed by %s)", why.message, before->name);
 }
 

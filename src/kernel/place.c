@@ -19,6 +19,9 @@ void khub__way_close(khub__way *way)
 {
     khub__session_close(&way->session);
     khub__lockfile_free(&way->lock);
+    for (size_t i = 0; i < way->done_count; i++)
+        khub__free(way->done[i]);
+    khub__free(way->done);
     memset(way, 0, sizeof(*way));
 }
 

@@ -12,6 +12,8 @@ typedef struct khub__way {
     khub__lockfile lock;         /* commits that are fixed */
     int locked;                  /* 1: a name of the Hub must be in it */
     int only_fetch;              /* 1: nothing is loaded */
+    char **done;                 /* kernels that others need and that were got: each is got once */
+    size_t done_count, done_capacity;
 } khub__way;
 
 /* `lock` NULL: none. Its errors are khub__lockfile_read's. */

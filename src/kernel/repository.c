@@ -63,7 +63,8 @@ int khub__repository_find(char **path, const char *name, khub_error *err)
         return *path ? KHUB_OK : khub__fail_memory(err, "opening a kernel repository");
     }
     if (!strncmp(name, "khub/", 5) && is_plain(name + 5)) return find_built_in(path, name + 5, err);
-    const char *slash = strchr(name, '/'), *colon = strchr(name, ':');
+    size_t length = strcspn(name, "@"); /* a revision may hold "/" */
+    const char *slash = memchr(name, '/', length), *colon = strchr(name, ':');
     if (colon)
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: no function or layer is wanted here; the repository alone: %.*s", name,
@@ -72,7 +73,8 @@ int khub__repository_find(char **path, const char *name, khub_error *err)
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: is a directory; a path starts with \"/\", \"./\" or \"../\": ./%s", name,
                           name);
-    if (!slash || slash == name || !slash[1] || strchr(slash + 1, '/'))
+    if (!slash || slash == name || slash + 1 == name + length ||
+        memchr(slash + 1, '/', length - (size_t)(slash + 1 - name)))
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: is neither a path (\"./DIR\"), nor a built-in kernel (\"khub/norm\"), "
                           "nor ORG/NAME@REV",

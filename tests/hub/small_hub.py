@@ -61,11 +61,11 @@ class Hub:
         return seen
 
     def answer(self, handler):
-        path = urllib.parse.unquote(urllib.parse.urlsplit(handler.path).path)
-        self.requests.append(f"{handler.command} {path}")
+        path = urllib.parse.urlsplit(handler.path).path
+        self.requests.append(f"{handler.command} {urllib.parse.unquote(path)}")
         if self.down:
             return self.send(handler, 503, b"down", {"Retry-After": self.retry_after} if self.retry_after else {})
-        parts = path.strip("/").split("/")
+        parts = [urllib.parse.unquote(part) for part in path.strip("/").split("/")]
         if parts[:2] == ["api", "organizations"]:
             if parts[2] not in self.trusted:
                 return self.send(handler, 404, b"")

@@ -308,3 +308,65 @@ def test_many_at_once_fetch_each_blob_once(hub, cache):
     assert [status for status, _ in ends] == [0] * 32, ends
     fetched = [p for p in hub.paths() if "/resolve/" in p]
     assert max(fetched.count(p) for p in fetched) <= 2
+
+
+def test_revisions_with_slashes(hub, cache):
+    hub.repos["kernels/org/good"]["feature/x"] = fake()
+    run = khub(hub, cache, "get", "org/good@feature/x")
+    assert run.returncode == 0, run.stderr
+    assert khub(None, cache, "get", "org/good@feature/x", "--offline").returncode == 0
+    assert khub(hub, cache, "get", "org/good/x@v1").returncode == 2
+
+
+def test_each_need_is_got_once(hub, cache):
+    """Two that need two that need two …: 20 kernels, and 2**10 ways to the last two."""
+    steps = 10
+    for i in range(steps):
+        needs = [f"org/n{i + 1}{side}" for side in "ab"] if i + 1 < steps else []
+        for side in "ab":
+            hub.repos[f"kernels/org/n{i}{side}"] = {"v1": with_needs(f"n{i}{side}", needs * 50)}
+    hub.repos["kernels/org/a"] = {"v1": with_needs("a", ["org/n0a", "org/n0b"])}
+    run = khub(hub, cache, "get", "org/a@v1", "-v")
+    assert run.returncode == 0
+    assert run.stderr.count(": loaded") == 1 + 2 * steps + run.stderr.count("libtvm_ffi.so") // 2
+    run = khub(hub, cache, "get", "org/a@v1", "--refresh")
+    assert run.returncode == 0
+
+
+@pytest.mark.parametrize("need", ["{}", ".", "..", "org/x/y", "org/good@v1", "org", "", "org/" + "x" * 5000])
+def test_a_need_names_a_kernel_of_the_hub(hub, cache, tmp_path, need):
+    """and never a directory of this machine, which its publisher has no say in."""
+    local = tmp_path / "local@v1"
+    local.mkdir()
+    (local / "build").symlink_to(pathlib.Path(os.environ["KHUB_BINARY"], "tests", "fake", "repos", "good", "build"))
+    hub.repos["kernels/org/a"] = {"v1": with_needs("a", [need.format(tmp_path / "local")])}
+    run = khub(hub, cache, "get", "org/a@v1")
+    assert run.returncode == 1 and "kernel-depends" in run.stderr and "needed by org/a@v1" in run.stderr
+
+
+@pytest.mark.parametrize("asked", [-2**63, 2**63 - 1, -1, 0])
+def test_any_age_of_the_publishers_answer(hub, cache, asked):
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    record = snapshot(cache, hub).parents[1] / "publisher.json"
+    record.write_text(json.dumps({"publisher": "org", "trusted": True, "asked": asked}))
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    next(snapshot(cache, hub).rglob("*.so")).unlink()
+    hub.trusted["org"] = False
+    run = khub(hub, cache, "get", "org/good@v1")
+    assert run.returncode == 4  # old, or from the future: asked again before anything comes
+
+
+def test_a_publishers_answer_that_is_no_file(hub, cache, tmp_path):
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    record = snapshot(cache, hub).parents[1] / "publisher.json"
+    record.unlink()
+    os.mkfifo(record)  # nobody reads it, so that writing to it would wait for ever
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    assert json.loads(record.read_text())["trusted"] is True
+    elsewhere = tmp_path / "elsewhere.json"
+    record.rename(elsewhere)
+    record.symlink_to(elsewhere)
+    hub.trusted["org"] = False
+    before = elsewhere.read_text()
+    assert khub(hub, cache, "get", "org/good@v1").returncode == 4  # a link out of the cache isn't read
+    assert elsewhere.read_text() == before  # nor written through
