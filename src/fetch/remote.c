@@ -121,16 +121,22 @@ static int read_status(khub__status *out, khub__remote *remote, khub_error *err)
 
 /* The version asked for stays the version asked for; who asked for a revision gets the one that the redirect
  * names. */
-static int redirect(khub__wanted *wanted, const khub__status *status, khub_error *err)
+static int redirect(khub__wanted *wanted, const khub__session *session, const khub__status *status,
+                    khub_error *err)
 {
     char name[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 2];
-    snprintf(name, sizeof(name), "%s@%s", status->destination,
-             wanted->version >= 0 ? wanted->revision : status->revision);
-    khub__log(KHUB_LOG_NOTICE, "get", wanted->repo.id, "its publisher redirects to %s", name);
     khub__wanted next;
-    int rc = khub__wanted_parse(&next, KHUB__REPO_KERNEL, name, err);
-    if (rc == KHUB_OK) *wanted = next;
-    return rc;
+    khub_error why = {0};
+    if (wanted->version >= 0) /* not the revision: a lock may have put a commit there */
+        snprintf(name, sizeof(name), "%s@v%lld", status->destination, (long long)wanted->version);
+    else
+        snprintf(name, sizeof(name), "%s@%s", status->destination, status->revision);
+    if (khub__wanted_parse(&next, KHUB__REPO_KERNEL, name, &why) != KHUB_OK)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: its kernel-status.toml redirects to what is no kernel: %s",
+                          wanted->repo.id, why.message);
+    khub__log(KHUB_LOG_NOTICE, "get", wanted->repo.id, "its publisher redirects to %s", name);
+    *wanted = next;
+    return session->pin ? session->pin(session->pin_user, wanted, err) : KHUB_OK;
 }
 
 int khub__remote_open(khub__remote *out, khub__session *session, const khub__wanted *wanted, khub_error *err)
@@ -142,7 +148,7 @@ int khub__remote_open(khub__remote *out, khub__session *session, const khub__wan
         if (rc == KHUB_OK) rc = read_status(&status, out, err);
         if (rc == KHUB_OK && !*status.destination) return KHUB_OK;
         khub__remote_close(out);
-        if (rc == KHUB_OK) rc = redirect(&at, &status, err);
+        if (rc == KHUB_OK) rc = redirect(&at, session, &status, err);
         if (rc != KHUB_OK) return rc;
     }
     return khub__fail(err, KHUB_E_FORMAT,

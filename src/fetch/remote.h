@@ -9,6 +9,9 @@
 typedef struct khub__session {
     khub_hub_options options;
     khub__client *client;
+    int (*pin)(void *user, khub__wanted *wanted, khub_error *err); /* NULL: none; else puts a commit in the
+                                                                      place of where a redirect leads */
+    void *pin_user;                                                /* handed to it */
 } khub__session;
 
 /* `options` may be NULL. Nothing is asked. */

@@ -24,6 +24,9 @@ static int read_newer(char *name, size_t size, const char **commit, const json_t
     if (rc == KHUB_OK && dependency) rc = khub__json_integer(&version, dependency, "version", source);
     if (rc == KHUB_OK && lock) rc = khub__json_string(commit, lock, "commit", source);
     if (rc != KHUB_OK || !id) return rc;
+    if (version < -1)
+        return khub__fail(source->err, KHUB_E_FORMAT, "%s: has version %lld, versions start at 0",
+                          source->file, (long long)version);
     if (version >= 0)
         snprintf(name, size, "%s@v%lld", id, (long long)version);
     else
@@ -63,8 +66,9 @@ static int read_entry(khub__lockfile *out, const json_t *entry, size_t i, khub_e
                    MAX_KERNELS))
         return khub__fail_memory(err, "reading a lock");
     khub__locked *kernel = &out->kernels[out->count];
-    rc = khub__wanted_parse(&kernel->wanted, KHUB__REPO_KERNEL, name, err);
-    if (rc != KHUB_OK) return rc;
+    khub_error why = {0};
+    if (khub__wanted_parse(&kernel->wanted, KHUB__REPO_KERNEL, name, &why) != KHUB_OK)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: %s", where, why.message);
     snprintf(kernel->commit, sizeof(kernel->commit), "%s", commit);
     out->count++;
     return KHUB_OK;
@@ -110,9 +114,10 @@ int khub_lock_read(khub_locked_kernel **out, size_t *count, const char *path, kh
     *out = NULL;
     *count = 0;
     int rc = khub__lockfile_read(&lock, path, err);
-    if (rc != KHUB_OK || !lock.count) return rc;
-    *out = khub__calloc(lock.count, sizeof(**out));
-    if (*out) *count = lock.count;
+    if (rc != KHUB_OK) return rc;
+    *out = lock.count ? khub__calloc(lock.count, sizeof(**out)) : NULL;
+    if (lock.count && !*out) rc = khub__fail_memory(err, "reading a lock");
+    if (rc == KHUB_OK) *count = lock.count;
     for (size_t i = 0; i < *count; i++) {
         const khub__locked *kernel = &lock.kernels[i];
         snprintf((*out)[i].name, sizeof((*out)[i].name), "%s%s%s", kernel->wanted.repo.id,
@@ -120,5 +125,5 @@ int khub_lock_read(khub_locked_kernel **out, size_t *count, const char *path, kh
         snprintf((*out)[i].commit, sizeof((*out)[i].commit), "%s", kernel->commit);
     }
     khub__lockfile_free(&lock);
-    return *out ? KHUB_OK : khub__fail_memory(err, "reading a lock");
+    return rc;
 }

@@ -26,8 +26,9 @@ void khub__way_close(khub__way *way)
 }
 
 /* The commit that the lock has for it takes the place of a version or a branch. */
-static int pin(khub__wanted *wanted, const khub__way *way, khub_error *err)
+static int pin(void *user, khub__wanted *wanted, khub_error *err)
 {
+    const khub__way *way = user;
     if (!way->locked || wanted->is_commit) return KHUB_OK;
     const char *commit = khub__lockfile_find(&way->lock, wanted);
     if (!commit)
@@ -42,8 +43,10 @@ static int open_hub(khub__place *out, khub__way *way, const char *name, khub_err
 {
     khub__wanted wanted;
     int rc = khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, err);
-    if (rc == KHUB_OK) rc = pin(&wanted, way, err);
+    if (rc == KHUB_OK) rc = pin(way, &wanted, err);
     if (rc == KHUB_OK && !way->session.client) rc = khub__session_open(&way->session, way->hub, err);
+    way->session.pin = pin; /* a redirect leads to a name that must be in the lock, too */
+    way->session.pin_user = way;
     if (rc == KHUB_OK) rc = khub__remote_open(&out->remote, &way->session, &wanted, err);
     return rc == KHUB_OK ? khub__repository_of(&out->repository, &out->remote, err) : rc;
 }

@@ -370,3 +370,38 @@ def test_a_publishers_answer_that_is_no_file(hub, cache, tmp_path):
     before = elsewhere.read_text()
     assert khub(hub, cache, "get", "org/good@v1").returncode == 4  # a link out of the cache isn't read
     assert elsewhere.read_text() == before  # nor written through
+
+
+def locked(name, version, commit):
+    return {"dependency": {"repo-id": name, "version": version}, "lock": {"commit": commit}}
+
+
+def test_a_redirect_stays_in_the_lock(hub, cache, tmp_path):
+    hub.repos["kernels/org/good"]["v2"] = {"kernel-status.toml": b'kind = "redirect"\ndestination = "new/good"\n'}
+    hub.repos["kernels/new/good"] = {"old": fake(), "v2": {**fake(), "README.md": b"later"}}
+    hub.trusted["new"] = True
+    asked, moved = (hub.commit(hub.repos[name][branch]) for name, branch in [("kernels/org/good", "v2"), ("kernels/new/good", "old")])
+    lock = tmp_path / "kernels.lock"
+    lock.write_text(json.dumps([locked("org/good", 2, asked)]))
+    run = khub(hub, cache, "get", "org/good@v2", "--lock", lock)
+    assert run.returncode == 1 and "new/good@v2: isn't in the lock" in run.stderr
+    lock.write_text(json.dumps([locked("org/good", 2, asked), locked("new/good", 2, moved)]))
+    assert moved in ok(khub(hub, cache, "get", "org/good@v2", "--lock", lock))
+
+
+@pytest.mark.parametrize("destination, revision", [("/tmp/x", "main"), ("./x", "main"), ("a/b/c", "main"), ("new/good@v1", "main"), ("new/good", ".."), ("http://x/y", "main")])
+def test_a_redirect_to_what_is_no_kernel(hub, cache, destination, revision):
+    status = f'kind = "redirect"\ndestination = "{destination}"\nrevision = "{revision}"\n'
+    hub.repos["kernels/org/good"]["x"] = {"kernel-status.toml": status.encode()}
+    run = khub(hub, cache, "get", "org/good@x")
+    assert run.returncode == 1 and "org/good: its kernel-status.toml" in run.stderr
+
+
+@pytest.mark.parametrize("entries, words", [
+    ([], None), ([locked("../x", 1, "a" * 40)], "entry 0"), ([locked("org/good", -2, "a" * 40)], "versions start at 0"), ([locked("org/good", 1, "a" * 39)], "is no commit")])
+def test_locks_that_are_wrong(hub, cache, tmp_path, entries, words):
+    lock = tmp_path / "kernels.lock"
+    lock.write_text(json.dumps(entries))
+    run = khub(hub, cache, "download", "--lock", lock)
+    assert run.returncode == (1 if words else 0)
+    assert run.stderr == "" if not words else words in run.stderr and str(lock) in run.stderr
