@@ -12,7 +12,7 @@ static void check(int holds)
 
 static void check_refs(const khub__ref *refs, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; refs && i < count; i++)
         check(khub__is_commit(refs[i].commit) && khub__is_repo_path(refs[i].name, strlen(refs[i].name)));
 }
 

@@ -4,6 +4,7 @@
 #undef khub__fail
 #undef khub__fail_memory
 #undef khub__fail_errno
+#undef khub__given
 #endif
 
 #include <errno.h>

@@ -7,18 +7,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 
-#include <stdlib.h>
-
 enum { METADATA_MAX = 16 << 20, DEEPEST = 32 };
-
-int64_t khub__version_of(const char *branch)
-{
-    char *end;
-    if (branch[0] != 'v' || branch[1] < '0' || branch[1] > '9' || strlen(branch) > 18) return -1;
-    if (branch[1] == '0' && branch[2]) return -1;
-    long long version = strtoll(branch + 1, &end, 10);
-    return *end ? -1 : version;
-}
 
 /* The "version" of one build's metadata.json; -1: it has none that can be read. */
 static int64_t version_in(const char *builds, const char *build)

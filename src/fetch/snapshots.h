@@ -5,9 +5,6 @@
 
 #include "cache/store.h"
 
-/* 1 for "v1", 0 for "v0"; -1: the branch isn't a version. */
-int64_t khub__version_of(const char *branch);
-
 /* The newest snapshot with a build whose metadata.json says `version`, with a notice. KHUB_E_NOTFOUND: none
  * does. */
 int khub__snapshot_of_version(char commit[KHUB__COMMIT_MAX + 1], const khub__store *store, int64_t version,

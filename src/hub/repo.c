@@ -45,13 +45,22 @@ static int is_revision(const char *text)
     return khub__is_repo_path(text, length);
 }
 
-/* The N of "vN" and "N"; -1: it isn't one. */
+int64_t khub__version_of(const char *branch)
+{
+    char *end;
+    if (branch[0] != 'v' || branch[1] < '0' || branch[1] > '9' || strlen(branch) > 18) return -1;
+    if (branch[1] == '0' && branch[2]) return -1;
+    long long version = strtoll(branch + 1, &end, 10);
+    return *end ? -1 : version;
+}
+
+/* The same without the "v", as a user may write it. */
 static int64_t version_of(const char *text)
 {
-    if (*text == 'v') text++;
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || digits > 18 || text[digits] || (*text == '0' && digits > 1)) return -1;
-    return strtoll(text, NULL, 10);
+    char branch[KHUB__REVISION_MAX + 2] = "v";
+    if (*text == 'v') return khub__version_of(text);
+    memcpy(branch + 1, text, strlen(text) + 1);
+    return khub__version_of(branch);
 }
 
 int khub__wanted_parse(khub__wanted *out, khub__repo_kind kind, const char *name, khub_error *err)

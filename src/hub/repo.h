@@ -25,6 +25,9 @@ typedef struct khub__wanted {
 /* Reads "ORG/NAME[@REV]". KHUB_E_INVAL says what isn't right with it. */
 int khub__wanted_parse(khub__wanted *out, khub__repo_kind kind, const char *name, khub_error *err);
 
+/* 1 for "v1", 0 for "v0"; -1: the branch isn't a version. */
+int64_t khub__version_of(const char *branch);
+
 /* "kernels", "models": the part of the API's addresses. */
 const char *khub__repo_api(khub__repo_kind kind);
 

@@ -3,6 +3,7 @@
 #include "serve/digest.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int pointer_file(char text[200], const char *sha256, uint64_t size)
@@ -42,19 +43,18 @@ int serve_pointer_read(char sha256[65], uint64_t *size, const char *text, size_t
 {
     static const char first[] = "version https://git-lfs.github.com/spec/v1\n";
     char copy[1025];
-    int used = 0;
-    unsigned long long bytes;
+    char *end;
     if (length >= sizeof(copy) || length < sizeof(first) || memcmp(text, first, sizeof(first) - 1) != 0)
         return -1;
     memcpy(copy, text, length);
     copy[length] = 0;
     const char *oid = value_of(copy, "oid sha256:"), *count = value_of(copy, "size ");
     if (!oid || strspn(oid, "0123456789abcdef") != 64 || oid[64] != '\n') return -1;
-    if (!count || *count < '0' || *count > '9' || sscanf(count, "%18llu%n", &bytes, &used) != 1 ||
-        count[used] != '\n')
-        return -1;
+    size_t digits = count ? strspn(count, "0123456789") : 0;
+    if (!digits || digits > 18) return -1;
+    *size = strtoull(count, &end, 10);
+    if (*end != '\n') return -1;
     memcpy(sha256, oid, 64);
     sha256[64] = 0;
-    *size = bytes;
     return 0;
 }

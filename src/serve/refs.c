@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "hub/repo.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,14 +68,13 @@ const serve_ref *serve_refs_find(const serve_refs *refs, serve_ref_kind kind, co
 static const serve_ref *standard(const serve_refs *refs)
 {
     const serve_ref *best = serve_refs_find(refs, SERVE_BRANCH, "main");
-    long highest = -1;
+    int64_t highest = -1;
     for (size_t i = 0; i < refs->count && !best; i++) {
-        char *end;
-        long version = refs->refs[i].name[0] == 'v' ? strtol(refs->refs[i].name + 1, &end, 10) : -1;
-        if (version > highest && !*end) highest = version;
+        int64_t version = khub__version_of(refs->refs[i].name);
+        if (version > highest) highest = version;
     }
     char name[32];
-    snprintf(name, sizeof(name), "v%ld", highest);
+    snprintf(name, sizeof(name), "v%lld", (long long)highest);
     if (!best) best = serve_refs_find(refs, SERVE_BRANCH, name);
     return best ? best : refs->count ? &refs->refs[0] : NULL;
 }
