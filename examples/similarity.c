@@ -1,4 +1,5 @@
 /* Embeds the sentences of the command line with and without kernels and prints how similar they are:
+ *     cc similarity.c $(pkg-config --cflags --libs khub-model) -lm -o similarity
  *     similarity MODEL SENTENCE...
  * Shows a whole program on libkhub-model: open, embed, kernelize, report. */
 #include <khub/khub.h>

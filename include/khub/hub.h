@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* How far a fetch is. Strings are borrowed for the call. */
+/* How far a fetch is. One call of khub may fetch several times, one after another: the metadata of a build
+ * and then the build, each kernel that it needs. Strings are borrowed for the call. */
 typedef struct khub_progress {
     const char *what;     /* "kernels-community/activation@v1" */
     uint64_t bytes_done;  /* that arrived, what was there of an interrupted file included */

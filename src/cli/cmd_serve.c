@@ -15,7 +15,7 @@ const cli_command cli_serve = {
     .help = "khub serve DIR: a Hub for one room: serves a folder of repositories over the Hub's own API\n\n"
             "    khub serve /srv/hub --host 0.0.0.0 --port 8080\n"
             "    HF_ENDPOINT=http://room:8080 python -c 'import kernels; kernels.get_kernel(\"org/x\", "
-            "version=1)'\n\n"
+            "version=1, backend=\"cpu\")'\n\n"
             "DIR/ORG/NAME is a kernel repository, DIR/models/ORG/NAME a model repository. In it, each folder "
             "is a branch "
             "(main, v1, …);\n"

@@ -71,11 +71,11 @@ static int learn_tree(khub__remote *remote, khub_error *err)
     if ((rc == KHUB_E_OFFLINE || rc == KHUB_E_NETWORK) &&
         khub__snapshot_tree(&remote->tree, &remote->store, commit, &other) == KHUB_OK)
         return KHUB_OK;
+    char advice[KHUB__ADVICE_MAX];
     if (rc == KHUB_E_OFFLINE)
-        return khub__fail(
-            err, rc, "%s@%s: isn't in the cache (%s); where there is a network, run: khub download %s%s@%s",
-            remote->wanted.repo.id, commit, remote->store.cache,
-            remote->wanted.repo.kind == KHUB__REPO_MODEL ? "--model " : "", remote->wanted.repo.id, commit);
+        return khub__fail(err, rc, "%s@%s: isn't in the cache (%s); %s", remote->wanted.repo.id, commit,
+                          remote->store.cache,
+                          khub__advise_download(advice, &remote->store, &remote->wanted));
     return khub__fail(err, rc, "%s", why.message);
 }
 
@@ -220,13 +220,12 @@ int khub__remote_bring(size_t *missing, khub__remote *remote, khub__pick_fn *pic
         khub_error why = {0};
         rc = khub__client_fetch(remote->session->client, &remote->at.repo, remote->at.commit, load.files,
                                 load.count, what, &why);
+        char advice[KHUB__ADVICE_MAX];
         if (rc == KHUB_E_OFFLINE)
-            khub__fail(
-                err, rc,
-                "%s: %zu of its files aren't in the cache (%s, for one), and the network is off; where there "
-                "is one, run: khub download %s%s",
-                what, load.count, load.files[0].path,
-                remote->wanted.repo.kind == KHUB__REPO_MODEL ? "--model " : "", what);
+            khub__fail(err, rc,
+                       "%s: %zu of its files aren't in the cache (%s, for one), and the network is off; %s",
+                       what, load.count, load.files[0].path,
+                       khub__advise_download(advice, &remote->store, &remote->wanted));
         else if (rc != KHUB_OK)
             khub__fail(err, rc, "%s", why.message);
     }

@@ -104,6 +104,15 @@ static int ask(khub__resolved *out, const khub__store *store, const khub__wanted
     return KHUB_OK;
 }
 
+const char *khub__advise_download(char out[KHUB__ADVICE_MAX], const khub__store *store,
+                                  const khub__wanted *wanted)
+{
+    snprintf(out, KHUB__ADVICE_MAX, "where there is a network, run: khub download %s%s@%s --cache-dir %s",
+             wanted->repo.kind == KHUB__REPO_MODEL ? "--model " : "", wanted->repo.id,
+             *wanted->revision ? wanted->revision : "VERSION", store->cache);
+    return out;
+}
+
 static int fail_offline(const khub__store *store, const khub__wanted *wanted, khub_error *err)
 {
     char **commits = NULL;
@@ -114,28 +123,38 @@ static int fail_offline(const khub__store *store, const khub__wanted *wanted, kh
         for (size_t i = 0; i < count; i++)
             khub__text_addf(&list, "%s%s", i ? ", " : "; the cache has the commits ", commits[i]);
     khub__free(commits);
-    const char *at = *wanted->revision ? "@" : "";
-    int rc = khub__fail(
-        err, KHUB_E_OFFLINE,
-        "%s%s%s: isn't in the cache (%s)%s; where there is a network, run: khub download %s%s%s%s",
-        wanted->repo.id, at, wanted->revision, store->cache, list.length ? list.data : "",
-        wanted->repo.kind == KHUB__REPO_MODEL ? "--model " : "", wanted->repo.id, at, wanted->revision);
+    char advice[KHUB__ADVICE_MAX];
+    int rc = khub__fail(err, KHUB_E_OFFLINE, "%s%s%s: isn't in the cache (%s)%s; %s", wanted->repo.id,
+                        *wanted->revision ? "@" : "", wanted->revision, store->cache,
+                        list.length ? list.data : "", khub__advise_download(advice, store, wanted));
     khub__text_free(&list);
     return rc;
 }
 
-/* What the cache knows, however old: the ref, or for a version the snapshots' own word. */
-static int remember(khub__resolved *out, const khub__store *store, const khub__wanted *wanted,
+/* What the cache knows, however old: the ref, or (*guessed) for a version the snapshots' own word. */
+static int remember(khub__resolved *out, int *guessed, const khub__store *store, const khub__wanted *wanted,
                     khub_error *err)
 {
+    *guessed = 0;
     int64_t age_s;
     khub_error why = {0};
     int rc = *wanted->revision ? khub__store_ref(out->commit, &age_s, store, wanted->revision, &why)
                                : KHUB_E_NOTFOUND;
-    if (rc == KHUB_E_NOTFOUND && wanted->version >= 0)
+    if (rc == KHUB_E_NOTFOUND && wanted->version >= 0) {
         rc = khub__snapshot_of_version(out->commit, store, wanted->version, &why);
+        *guessed = rc == KHUB_OK;
+    }
     if (rc == KHUB_E_NOTFOUND) return fail_offline(store, wanted, err);
     return rc == KHUB_OK ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
+}
+
+static void note_guess(const khub__resolved *known, int guessed, const khub__wanted *wanted)
+{
+    if (guessed)
+        khub__log(
+            KHUB_LOG_NOTICE, "get", wanted->repo.id,
+            "the cache doesn't know where v%lld stands; its newest snapshot of version %lld is used (%.12s)",
+            (long long)wanted->version, (long long)wanted->version, known->commit);
 }
 
 /* The cache suffices when the Hub can't be reached: so it is worth one short attempt only. */
@@ -144,7 +163,7 @@ static int ask_or_remember(khub__resolved *out, const khub__store *store, const 
 {
     khub__resolved known = *out;
     khub_error unknown = {0}, why = {0};
-    int remembered = remember(&known, store, wanted, &unknown);
+    int guessed, remembered = remember(&known, &guessed, store, wanted, &unknown);
     if (remembered == KHUB_E_NOMEM) return khub__fail(err, remembered, "%s", unknown.message);
     khub__client_hurry(client, remembered == KHUB_OK);
     int rc = ask(out, store, wanted, client, &why);
@@ -153,6 +172,7 @@ static int ask_or_remember(khub__resolved *out, const khub__store *store, const 
         return rc == KHUB_OK ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
     khub__log(KHUB_LOG_NOTICE, "get", wanted->repo.id,
               "the Hub can't be reached (%s); the cache's commit %.12s is used", why.message, known.commit);
+    note_guess(&known, guessed, wanted);
     *out = known;
     return KHUB_OK;
 }
@@ -175,7 +195,11 @@ int khub__resolve(khub__resolved *out, const khub__store *store, const khub__wan
         memcpy(out->commit, wanted->revision, strnlen(wanted->revision, KHUB__COMMIT_MAX));
         return KHUB_OK;
     }
-    if (khub__client_offline(client)) return remember(out, store, wanted, err);
+    if (khub__client_offline(client)) {
+        int guessed, rc = remember(out, &guessed, store, wanted, err);
+        if (rc == KHUB_OK) note_guess(out, guessed, wanted);
+        return rc;
+    }
     if (!refresh && is_fresh(out->commit, store, wanted)) return KHUB_OK;
     return ask_or_remember(out, store, wanted, client, err);
 }

@@ -8,6 +8,12 @@
  * KHUB_REFRESH_SECONDS, or 0. */
 int64_t khub__refresh_seconds(void);
 
+/* What to do about something that isn't in the cache: the command that brings it into this one. Returns
+ * `out`. */
+enum { KHUB__ADVICE_MAX = 900 };
+const char *khub__advise_download(char out[KHUB__ADVICE_MAX], const khub__store *store,
+                                  const khub__wanted *wanted);
+
 /* What a wanted revision came to. */
 typedef struct khub__resolved {
     char commit[KHUB__COMMIT_MAX + 1];

@@ -59,10 +59,6 @@ int khub__snapshot_of_version(char commit[KHUB__COMMIT_MAX + 1], const khub__sto
         }
         khub__free(snapshot);
         snprintf(commit, KHUB__COMMIT_MAX + 1, "%s", commits[i]);
-        khub__log(
-            KHUB_LOG_NOTICE, "get", store->repo.id,
-            "the cache doesn't know where v%lld stands; its newest snapshot of version %lld is used (%.12s)",
-            (long long)version, (long long)version, commit);
         rc = KHUB_OK;
     }
     khub__free(commits);

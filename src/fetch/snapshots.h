@@ -5,7 +5,7 @@
 
 #include "cache/store.h"
 
-/* The newest snapshot with a build whose metadata.json says `version`, with a notice. KHUB_E_NOTFOUND: none
+/* The newest snapshot with a build whose metadata.json says `version`. KHUB_E_NOTFOUND: none
  * does. */
 int khub__snapshot_of_version(char commit[KHUB__COMMIT_MAX + 1], const khub__store *store, int64_t version,
                               khub_error *err);

@@ -31,8 +31,11 @@ static int fail_no_built_in(const char *name, const char *kernels, khub_error *e
     if (rc == KHUB_E_NOMEM || list.failed)
         rc = khub__fail_memory(err, "looking for a built-in kernel");
     else
-        rc = khub__fail(err, KHUB_E_NOTFOUND, "khub/%s: there is no such built-in kernel in %s; there are:%s",
-                        name, kernels, list.data ? list.data : " none");
+        rc = khub__fail(
+            err, KHUB_E_NOTFOUND,
+            "khub/%s: there is no such built-in kernel in %s; there are:%s (one of a Hub has a version: "
+            "khub/%s@v1)",
+            name, kernels, list.data ? list.data : " none", name);
     khub__text_free(&list);
     khub__free(names);
     return rc;
@@ -65,6 +68,9 @@ int khub__repository_find(char **path, const char *name, khub_error *err)
     if (!strncmp(name, "khub/", 5) && is_plain(name + 5)) return find_built_in(path, name + 5, err);
     size_t length = strcspn(name, "@"); /* a revision may hold "/" */
     const char *slash = memchr(name, '/', length), *colon = strchr(name, ':');
+    if (strstr(name, "://") || !strncmp(name, "hf.co/", 6) || !strncmp(name, "huggingface.co/", 15))
+        return khub__fail(err, KHUB_E_INVAL,
+                          "%s: is an address; a kernel of the Hub is named ORG/NAME@VERSION", name);
     if (colon)
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: no function or layer is wanted here; the repository alone: %.*s", name,

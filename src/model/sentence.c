@@ -190,9 +190,7 @@ static int check_directory(const char *directory, khub_error *err)
     enum khub__file_kind kind = khub__file_kind(directory);
     if (kind == KHUB__FILE_DIRECTORY) return KHUB_OK;
     if (kind == KHUB__FILE_NONE || kind == KHUB__FILE_BROKEN)
-        return khub__fail(
-            err, KHUB_E_NOTFOUND,
-            "%s: there is no such directory; a model of the Hub has to be on this machine first", directory);
+        return khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no such directory", directory);
     return khub__fail(err, KHUB_E_NOTFOUND, "%s: is a file; the directory of a model is needed", directory);
 }
 

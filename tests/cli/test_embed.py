@@ -414,7 +414,7 @@ def test_bad_model(tmp_path, name):
 
 
 def test_no_model(tmp_path):
-    refused(khub("--model", tmp_path / "nowhere", "hello"), 1, tmp_path / "nowhere", "no such directory", "of the Hub")
+    refused(khub("--model", tmp_path / "nowhere", "hello"), 1, tmp_path / "nowhere", "there is no such directory")
     (tmp_path / "empty").mkdir()
     done = khub("--model", tmp_path / "empty", "hello")
     refused(done, 1, "empty: is no model: it holds neither modules.json nor config.json")

@@ -83,7 +83,7 @@ def test_a_version_that_moves(hub, cache):
 
 def test_offline_and_unreachable(hub, cache):
     run = khub(hub, cache, "get", "org/good@v1", "--offline")
-    assert run.returncode == 5 and "khub download org/good@v1" in run.stderr
+    assert run.returncode == 5 and f"khub download org/good@v1 --cache-dir {cache}" in run.stderr
     assert hub.paths() == [] and not cache.exists()
     ok(khub(hub, cache, "get", "org/good@v1"))
     hub.paths()
@@ -234,6 +234,12 @@ def test_downloads(hub, cache, tmp_path):
     assert not (snapshot(cache, hub) / BUILD / "__init__.py").exists()
 
 
+@pytest.mark.parametrize("name", ["https://huggingface.co/org/good", "hf.co/org/good@v1", "huggingface.co/org/good"])
+def test_an_address_is_no_name(hub, cache, name):
+    run = khub(hub, cache, "get", name)
+    assert run.returncode == 2 and "is an address" in run.stderr and "ORG/NAME@VERSION" in run.stderr
+
+
 def test_versions(hub, cache):
     hub.repos["kernels/org/good"].update({"v0": fake(), "v12": fake(), "v2": fake(), "vx": fake()})
     ok(khub(hub, cache, "get", "org/good@v2"))
@@ -277,6 +283,11 @@ def test_what_the_peer_fetched_works_offline_by_version(hub, cache):
     hub.paths()
     run = khub(hub, cache, "get", "org/good@v1", "--offline")
     assert commit in ok(run) and "newest snapshot of version 1" in run.stderr
+    hub.repos["kernels/org/good"]["v1"] = {**fake(), "README.md": b"moved on"}
+    run = khub(hub, cache, "get", "org/good@v1")  # the Hub knows; what the cache would have guessed doesn't count
+    assert run.returncode == 0 and run.stderr == "" and commit not in run.stdout
+    (cache / "kernels--org--good" / "refs" / "v1").unlink()
+    hub.paths()
     run = khub(hub, cache, "get", "org/good@v2", "--offline")
     assert run.returncode == 5 and commit in run.stderr  # doesn't guess; says what there is
     assert hub.paths() == []
