@@ -127,6 +127,8 @@ END_TEST
 /* L4, B1: one bad entry is a reason, with everything that tells whose fault it is; the others go on. */
 START_TEST(a_bad_entry_stops_nobody_else)
 {
+    setenv("HF_HUB_OFFLINE", "1", 1);
+    setenv("HF_HUB_CACHE", "/nowhere", 1);
     static const struct {
         const char *entry, *words;
     } table[] = {
