@@ -53,6 +53,14 @@ int cli_options(int argc, char **argv, const cli_option *options, size_t count);
 /* -q and -v, which may stand before the command too. 1: `argument` is one of them, and is taken. */
 int cli_common_option(const char *argument);
 
+/* Which of some words was meant by one that is none of them: {.word = …}, then each is tried; `best` is the
+ * nearest, NULL when none is near. What stands behind "=" doesn't count. */
+typedef struct cli_guess {
+    const char *word, *best;
+    size_t distance;
+} cli_guess;
+void cli_guess_try(cli_guess *guess, const char *candidate);
+
 /* Says what is wrong with the command line and where help is; returns EXIT_USAGE. */
 int cli_usage(const char *command, const char *format, ...) KHUB_PRINTF(2, 3);
 

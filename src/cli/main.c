@@ -42,10 +42,18 @@ static int is_help(const char *word)
 /* Says what is wrong with the word where a command should stand. */
 static int unknown(const char *word)
 {
-    cli_print(stderr,
-              word[0] == '-' ? "khub: there is no option \"%s\" before the command; khub --help says more\n"
-                             : "khub: there is no command \"%s\"; khub --help lists them\n",
-              word);
+    cli_guess guess = {.word = word};
+    for (size_t i = 0; cli_commands[i]; i++)
+        cli_guess_try(&guess, cli_commands[i]->name);
+    if (guess.best)
+        cli_print(stderr, "khub: there is no command \"%s\": did you mean %s? khub --help lists them\n", word,
+                  guess.best);
+    else
+        cli_print(stderr,
+                  word[0] == '-'
+                      ? "khub: there is no option \"%s\" before the command; khub --help says more\n"
+                      : "khub: there is no command \"%s\"; khub --help lists them\n",
+                  word);
     return EXIT_USAGE;
 }
 

@@ -87,6 +87,16 @@ int cli_common_option(const char *argument)
     return 0;
 }
 
+static void say_unknown(const char *command, const char *argument, const cli_option *options, size_t count)
+{
+    cli_guess guess = {.word = argument};
+    for (size_t i = 0; i < count; i++)
+        cli_guess_try(&guess, options[i].name);
+    cli_usage(command,
+              guess.best ? "there is no option \"%s\": did you mean %s?" : "there is no option \"%s\"",
+              argument, guess.best);
+}
+
 /* Takes argv[*i] as an option. 1: taken, 0: it is no option, -1: said. */
 static int take(int argc, char **argv, int *i, const cli_option *options, size_t count)
 {
@@ -96,7 +106,7 @@ static int take(int argc, char **argv, int *i, const cli_option *options, size_t
     const cli_option *option = match(options, count, argument, &value);
     if (!option) {
         if (is_negative_number(argument)) return 0;
-        cli_usage(argv[0], "there is no option \"%s\"", argument);
+        say_unknown(argv[0], argument, options, count);
         return -1;
     }
     if (option->kind == CLI_FLAG) {

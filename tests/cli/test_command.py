@@ -100,6 +100,20 @@ def test_other_words_before_the_command():
     refuses(khub("-q", "nonsense"), 2, 'no command "nonsense"')
 
 
+@pytest.mark.parametrize("words, meant", [
+    (["downlaod"], "download"), (["help", "donwload"], "download"), (["platfrom", "--help"], "platform"), (["cal"], "call"),
+    (["get", "org/x@v1", "--ofline"], "--offline"), (["get", "org/x@v1", "--trsut=org"], "--trust")])
+def test_a_mistyped_word(words, meant):
+    run = khub(*words)
+    assert (run.returncode, run.stdout) == (2, "") and f"did you mean {meant}?" in run.stderr
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["-z"], ["x" * 100], ["get", "--zzz"], ["get", "-z"], ["get", "--" + "o" * 100]])
+def test_no_word_is_near(words):
+    run = khub(*words)
+    assert (run.returncode, run.stdout) == (2, "") and "did you mean" not in run.stderr
+
+
 def test_tokenize_takes_json(model):
     words = ["tokenize", "--model", model, "hello", "and again"]
     run = khub(*words, "--json")

@@ -356,7 +356,10 @@ def test_one_slow_repository_holds_up_no_other(tmp_path):
 
 @pytest.mark.parametrize("arguments, words", [
     ([], "which folder"), (["a", "b"], "one folder"), (["a", "--nosuch"], "--nosuch"), (["a", "--port"], "--port needs"),
-    (["a", "--grace", "x"], "--grace x"), (["a", "--cert", "x"], "--cert and --key"), (["a", "--token", "x", "--token-file", "y"], "either")])
+    (["a", "--grace", "x"], "--grace x"), (["a", "--port", "80000"], "--port 80000: is no number from 0 to 65535"),
+    (["a", "--port", "abc"], "--port abc: is no number"), (["a", "--port=-1"], "--port -1: is no number"), (["a", "--port", ""], "is no number"),
+    (["a", "--port", "4294967296"], "is no number"), (["a", "--connections", "0"], "--connections 0: is no number from 1 to"),
+    (["a", "--per-address", "0"], "--per-address 0: is no number from 1 to"), (["a", "--timeout", "0"], "--timeout 0: is no number from 1 to"), (["a", "--cert", "x"], "--cert and --key"), (["a", "--token", "x", "--token-file", "y"], "either")])
 def test_wrong_usage(arguments, words):
     done = subprocess.run([KHUB, "serve", *arguments], capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stdout) == (2, "") and words in done.stderr
@@ -392,6 +395,12 @@ def test_tls(folder, tmp_path):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
                     "-out", cert, "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
                    check=True, capture_output=True, timeout=60)
+    other = tmp_path / "other.pem"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-out", other],
+                   check=True, capture_output=True, timeout=60)
+    for pair, named in (((cert, other), [cert, other]), ((key, key), [key]), ((cert, cert), [cert])):
+        done = subprocess.run([KHUB, "serve", folder, "--port", "0", "--cert", pair[0], "--key", pair[1]], capture_output=True, text=True, timeout=30)
+        assert done.returncode == 1 and all(str(path) in done.stderr for path in named)
     with serving(folder, "--cert", cert, "--key", key, log=tmp_path / "log") as hub:
         assert hub.url.startswith("https://127.0.0.1:")
         context = ssl.create_default_context(cafile=cert)

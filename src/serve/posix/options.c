@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT, NUMBER, TRUST, QUIET };
+enum { TEXT, NUMBER, PORT, TRUST, QUIET };
 
 static int wrong(const char *format, ...)
 {
@@ -19,13 +19,21 @@ static int wrong(const char *format, ...)
     return 2;
 }
 
-static int set_number(unsigned *to, const char *name, const char *value)
+/* One option of the command line. */
+typedef struct known_option {
+    const char *name;
+    int kind;
+    void *to;
+    unsigned least, most; /* of a number */
+} known_option;
+
+static int read_number(unsigned *out, const known_option *option, const char *value)
 {
     char *end;
     unsigned long n = strtoul(value, &end, 10);
-    if (value[0] < '0' || value[0] > '9' || *end || n > 1000000)
-        return wrong("--%s %s: is no number up to 1000000", name, value);
-    *to = (unsigned)n;
+    if (value[0] < '0' || value[0] > '9' || *end || n < option->least || n > option->most)
+        return wrong("--%s %s: is no number from %u to %u", option->name, value, option->least, option->most);
+    *out = (unsigned)n;
     return 0;
 }
 
@@ -51,23 +59,20 @@ int serve_options_read(serve_options *out, int argc, char **argv)
 {
     *out = (serve_options){
         .host = "127.0.0.1", .port = "8080", .grace_s = 30, .timeout_s = 60, .connections = 4096};
-    const struct {
-        const char *name;
-        int kind;
-        void *to;
-    } table[] = {{"host", TEXT, &out->host},
-                 {"port", TEXT, &out->port},
-                 {"token", TEXT, &out->token},
-                 {"token-file", TEXT, &out->token_file},
-                 {"cert", TEXT, &out->cert},
-                 {"key", TEXT, &out->key},
-                 {"url", TEXT, &out->url},
-                 {"trust", TRUST, NULL},
-                 {"grace", NUMBER, &out->grace_s},
-                 {"timeout", NUMBER, &out->timeout_s},
-                 {"connections", NUMBER, &out->connections},
-                 {"per-address", NUMBER, &out->per_address},
-                 {"quiet", QUIET, NULL}};
+    enum { MOST = 1000000 };
+    const known_option table[] = {{"host", TEXT, &out->host, 0, 0},
+                                  {"port", PORT, &out->port, 0, 65535},
+                                  {"token", TEXT, &out->token, 0, 0},
+                                  {"token-file", TEXT, &out->token_file, 0, 0},
+                                  {"cert", TEXT, &out->cert, 0, 0},
+                                  {"key", TEXT, &out->key, 0, 0},
+                                  {"url", TEXT, &out->url, 0, 0},
+                                  {"trust", TRUST, NULL, 0, 0},
+                                  {"grace", NUMBER, &out->grace_s, 0, MOST},
+                                  {"timeout", NUMBER, &out->timeout_s, 1, MOST},
+                                  {"connections", NUMBER, &out->connections, 1, MOST},
+                                  {"per-address", NUMBER, &out->per_address, 1, MOST},
+                                  {"quiet", QUIET, NULL, 0, 0}};
     enum { COUNT = sizeof(table) / sizeof(*table) };
     struct option known[COUNT + 1] = {{0}};
     for (size_t i = 0; i < COUNT; i++)
@@ -76,12 +81,14 @@ int serve_options_read(serve_options *out, int argc, char **argv)
     opterr = 0;
     for (int index = -1, c; (c = getopt_long(argc, argv, ":qv", known, &index)) != -1; index = -1) {
         int rc = 0;
+        unsigned port;
         if (c == ':') return wrong("%s needs a value", argv[optind - 1]);
         if (c == '?') return wrong("there is no option %s", argv[optind - 1]);
         if (c == 'q' || (c == 0 && table[index].kind == QUIET)) out->quiet = 1;
         if (c != 0) continue;
-        if (table[index].kind == TEXT) *(const char **)table[index].to = optarg;
-        if (table[index].kind == NUMBER) rc = set_number(table[index].to, table[index].name, optarg);
+        if (table[index].kind == PORT) rc = read_number(&port, &table[index], optarg);
+        if (table[index].kind == TEXT || table[index].kind == PORT) *(const char **)table[index].to = optarg;
+        if (table[index].kind == NUMBER) rc = read_number(table[index].to, &table[index], optarg);
         if (table[index].kind == TRUST) rc = add_trust(out, optarg);
         if (rc) return rc;
     }

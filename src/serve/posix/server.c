@@ -121,6 +121,19 @@ static unsigned network_threads(void)
     return processors < 2 ? 2 : processors > 16 ? 16 : (unsigned)processors;
 }
 
+/* The pair is wrong, or there are no threads: libmicrohttpd doesn't say which. */
+static int fail_start(const serve_options *options, const khub__bytes *cert, const khub__bytes *key,
+                      khub_error *err)
+{
+    if (!options->cert) return khub__fail(err, KHUB_E_IO, "can't start the server");
+    if (!strstr((const char *)cert->data, "-----BEGIN CERTIFICATE"))
+        return khub__fail(err, KHUB_E_IO, "%s: isn't a certificate in PEM", options->cert);
+    if (!strstr((const char *)key->data, "PRIVATE KEY-----"))
+        return khub__fail(err, KHUB_E_IO, "%s: isn't a private key in PEM", options->key);
+    return khub__fail(err, KHUB_E_IO, "can't start the server: does the key %s belong to the certificate %s?",
+                      options->key, options->cert);
+}
+
 static struct MHD_Daemon *start(int fd, serve_options *options, const khub__bytes *cert,
                                 const khub__bytes *key)
 {
@@ -172,8 +185,7 @@ static int serve(int fd, serve_options *options, const khub__bytes *cert, const 
     struct MHD_Daemon *daemon = start(fd, options, cert, key);
     if (!daemon) {
         serve_work_stop();
-        return khub__fail(err, KHUB_E_IO, "can't start the server%s",
-                          options->cert ? ": are --cert and --key a PEM pair?" : "");
+        return fail_start(options, cert, key, err);
     }
     say_address(fd, options);
     pthread_t warming;
