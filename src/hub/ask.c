@@ -7,6 +7,8 @@
 #include "hub/token.h"
 #include "hub/url.h"
 
+#include <stdio.h>
+
 enum { HURRY_MS = 2500 }; /* for one who has another answer at hand (case D3: below 3 s in all) */
 
 int khub__client_tick(khub__client *client, khub_error *err)
@@ -53,13 +55,29 @@ static int take_body(void *self, khub__transfer *transfer, const void *data, siz
     return reply->body.failed ? khub__fail_memory(err, "reading an answer") : KHUB_OK;
 }
 
+/* "can't reach http://room:8080: WORDS; tries again in 1 s (2 of 6)" */
+static void say_wait(const khub__transfer *transfer, const khub__client *client, int64_t wait_ms,
+                     unsigned retry)
+{
+    char words[sizeof(transfer->why.message)], answer[48];
+    int status = transfer->answer.status;
+    snprintf(answer, sizeof(answer), "it answers %d", status);
+    khub__copy(words, sizeof(words), transfer->broken ? transfer->why.message : answer);
+    khub__token_hide(words, client->settings.token);
+    khub__log(KHUB_LOG_NOTICE, "hub", "", "%s %s: %.600s; tries again in %lld s (%u of %d)",
+              transfer->broken && !status ? "can't reach" : "waits for", client->settings.endpoint, words,
+              (long long)((wait_ms + 999) / 1000), retry + 1, KHUB__RETRIES + 1);
+}
+
 int64_t khub__client_retry(unsigned *retries, const khub__client *client, const khub__transfer *transfer)
 {
     int status = transfer->broken ? 0 : transfer->answer.status;
     if (transfer->status != KHUB_OK || client->hurries || !khub__is_passing(status)) return -1;
     if (*retries >= KHUB__RETRIES) return -1;
     int64_t wait = khub__retry_wait_ms(&transfer->answer, ++*retries);
-    return wait < 0 ? -1 : (int64_t)khub__retry_wait((uint32_t)wait);
+    if (wait < 0) return -1;
+    say_wait(transfer, client, wait, *retries);
+    return (int64_t)khub__retry_wait((uint32_t)wait);
 }
 
 /* Waits, with the progress told. */

@@ -128,6 +128,18 @@ static int refuse(const refusal *r)
     return is_passing(r) ? fail_passing(r) : fail_other(r);
 }
 
+/* What to try when the connection failed. */
+static const char *advice(const khub__transfer *transfer)
+{
+    if (transfer->answer.status || !transfer->url) return "";
+    int https = strncmp(transfer->url, "https:", 6) == 0;
+    if (strstr(transfer->why.message, "certificate"))
+        return "; SSL_CERT_FILE names a file of the certificates that are trusted";
+    if (https && strstr(transfer->why.message, "wrong version number")) return "; is it http://?";
+    return khub__env("HF_ENDPOINT") ? "; is HF_ENDPOINT right, is a proxy needed (HTTPS_PROXY, HTTP_PROXY)?"
+                                    : "; is there a network, is a proxy needed (HTTPS_PROXY)?";
+}
+
 int khub__transfer_fail(const khub__transfer *transfer, const khub__asked *asked, khub_error *err)
 {
     char shown[208];
@@ -136,8 +148,8 @@ int khub__transfer_fail(const khub__transfer *transfer, const khub__asked *asked
     if (transfer->status == KHUB_E_NOMEM || transfer->status == KHUB_E_CANCELED || has_object)
         return khub__fail(err, transfer->status, "%s", transfer->why.message);
     if (transfer->status != KHUB_OK || transfer->broken)
-        return khub__fail(err, transfer->status ? transfer->status : KHUB_E_NETWORK, "%s: %s", r.address,
-                          transfer->why.message);
+        return khub__fail(err, transfer->status ? transfer->status : KHUB_E_NETWORK, "%s: %s%s", r.address,
+                          transfer->why.message, advice(transfer));
     return refuse(&r);
 }
 

@@ -269,7 +269,8 @@ void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code)
                         : code == CURLE_OK ? "the server closed the connection without an answer"
                                            : engine->curl->curl_easy_strerror(code);
     khub__fail(&transfer->why, KHUB_E_NETWORK, "%s", words);
-    transfer->status = is_final(code) ? KHUB_E_NETWORK : KHUB_OK;
+    int no_tls = code == CURLE_SSL_CONNECT_ERROR && strstr(words, "wrong version number");
+    transfer->status = is_final(code) || no_tls ? KHUB_E_NETWORK : KHUB_OK;
     transfer->broken = !transfer->status;
 }
 

@@ -41,8 +41,11 @@ static int read_endpoint(khub__hub_settings *out, const char *given, khub_error 
     khub__url url;
     khub__url_tidy(out->endpoint);
     if (khub__url_parse(&url, out->endpoint) == 0 && !strpbrk(url.path, "?#")) return KHUB_OK;
+    char shown[208];
+    khub__url_shown(shown, out->endpoint);
     return khub__fail(err, KHUB_E_INVAL,
-                      "%s isn't the address of a Hub, https://HOST or http://HOST[:PORT][/PATH]", source);
+                      "%s (\"%s\") isn't the address of a Hub, https://HOST or http://HOST[:PORT][/PATH]",
+                      source, strchr(out->endpoint, '@') ? "..." : shown); /* before "@" stands a password */
 }
 
 int khub__hub_settings_read(khub__hub_settings *out, const khub_hub_options *options, khub_error *err)
