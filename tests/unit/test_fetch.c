@@ -200,8 +200,8 @@ START_TEST(locks_that_are_none)
     khub__lockfile lock;
     khub_error err = {0};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        int status = i == 6 ? KHUB_E_INVAL : KHUB_E_FORMAT;
-        ck_khub_fails(khub__lockfile_read(&lock, lock_of(table[i][0]), &err), &err, status, table[i][1]);
+        ck_khub_fails(khub__lockfile_read(&lock, lock_of(table[i][0]), &err), &err, KHUB_E_FORMAT,
+                      table[i][1]);
         unlink(lock_path);
     }
     ck_khub_fails(khub__lockfile_read(&lock, "/nowhere/kernels.lock", &err), &err, KHUB_E_NOTFOUND,
