@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -416,3 +417,28 @@ def test_locks_that_are_wrong(hub, cache, tmp_path, entries, words):
     run = khub(hub, cache, "download", "--lock", lock)
     assert run.returncode == (1 if words else 0)
     assert run.stderr == "" if not words else words in run.stderr and str(lock) in run.stderr
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_a_snapshot_that_leads_out_of_the_cache(hub, cache, tmp_path, copies):
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    folder, away = snapshot(cache, hub) / BUILD, tmp_path / "a" / "b" / "c" / "away"
+    if copies:
+        shutil.copytree(folder, away)
+    else:  # links in the usual words, which lead to another blobs/ from there
+        shutil.copytree(folder, away, symlinks=True)
+        shutil.copytree(cache / "kernels--org--good" / "blobs", tmp_path / "blobs")
+    shutil.rmtree(folder)
+    folder.symlink_to(away)
+    run = khub(hub, cache, "get", "org/good@v1")
+    assert run.returncode == 1 and "leads out of the cache" in run.stderr
+    assert khub(None, cache, "get", "org/good@v1", "--offline").returncode == 5
+
+
+def test_a_repository_that_is_kept_elsewhere(hub, cache, tmp_path):
+    for links in ({}, {"HF_HUB_DISABLE_SYMLINKS": "1"}):
+        cache = tmp_path / f"cache{len(links)}"
+        ok(khub(hub, cache, "get", "org/good@v1", env=links))
+        (cache / "kernels--org--good").rename(tmp_path / f"away{len(links)}")
+        (cache / "kernels--org--good").symlink_to(tmp_path / f"away{len(links)}")
+        ok(khub(None, cache, "get", "org/good@v1", "--offline", env=links))

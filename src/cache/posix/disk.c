@@ -239,13 +239,21 @@ int khub__disk_put(const khub__store *store, const char *path, const void *data,
     return rc;
 }
 
+static int is_below(const char *real, const char *folder)
+{
+    char *root = realpath(folder, NULL);
+    size_t length = root ? strlen(root) : 0;
+    int below =
+        root && strncmp(real, root, length) == 0 && (real[length] == '/' || (length == 1 && real[0] == '/'));
+    free(root);
+    return below;
+}
+
+/* The repository's folder may itself be a link to elsewhere, as the cache may. */
 int khub__disk_inside(const khub__store *store, const char *path)
 {
-    char *root = realpath(store->cache, NULL), *real = realpath(path, NULL);
-    size_t length = root ? strlen(root) : 0;
-    int inside = root && real && strncmp(real, root, length) == 0 &&
-                 (real[length] == '/' || (length == 1 && real[0] == '/'));
-    free(root);
+    char *real = realpath(path, NULL);
+    int inside = real && (is_below(real, store->cache) || is_below(real, store->folder));
     free(real);
     return inside;
 }

@@ -27,9 +27,10 @@ static int is_plain(const char *text, const char *path)
     return *text && !text[strspn(text, "0123456789abcdef")];
 }
 
-/* 1 when what the link at `full` shows is inside the cache: seen by the link's own words where they are the
- * usual ones and the blob is a file, else by resolving it. */
-static int stays_inside(const khub__store *store, const char *full, const char *path)
+/* 1 when what `full` shows is inside the cache: seen by the link's own words where they are the usual ones
+ * and the blob is that file, else by resolving it (a copy, too: a directory on the way may be a link). */
+static int stays_inside(const khub__store *store, const char *full, const char *path,
+                        const struct stat *shown)
 {
     char text[KHUB__LAYOUT_MAX], blob[KHUB__DISK_PATH_MAX];
     struct stat st;
@@ -37,7 +38,8 @@ static int stays_inside(const khub__store *store, const char *full, const char *
     if (n > 0) {
         text[n] = 0;
         if (is_plain(text, path) && khub__disk_path(blob, store, strstr(text, "blobs/")) == 0 &&
-            lstat(blob, &st) == 0 && S_ISREG(st.st_mode))
+            lstat(blob, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == shown->st_dev &&
+            st.st_ino == shown->st_ino) /* not so when a directory on the way is a link */
             return 1;
     }
     if (khub__disk_inside(store, full)) return 1;
@@ -53,8 +55,7 @@ int khub__store_has(const khub__store *store, const char *commit, const char *pa
     struct stat st;
     int has = khub__disk_path(full, store, at) == 0 && stat(full, &st) == 0 && S_ISREG(st.st_mode) &&
               (size == UINT64_MAX || (uint64_t)st.st_size == size);
-    if (has && lstat(full, &st) == 0 && S_ISLNK(st.st_mode)) has = stays_inside(store, full, path);
-    return has;
+    return has && stays_inside(store, full, path, &st);
 }
 
 int khub__link_is_copy(const khub__store *store, const char *commit, const char *path, uint64_t size)
