@@ -55,7 +55,8 @@ typedef struct khub_removed {
 KHUB_API int khub_cache_remove(khub_removed *removed, const khub_cache *cache, const char *kind,
                                const char *repository, const char *commit, int dry_run, khub_error *err);
 
-/* Removes what nobody needs: revisions that no ref points at, blobs that no snapshot shows, partial downloads
+/* Removes what nobody needs: revisions that no ref points at (none of a repository with a ref that can't be
+ * read: a warning says which), blobs that no snapshot shows, partial downloads
  * that no process holds. */
 KHUB_API int khub_cache_prune(khub_removed *removed, const khub_cache *cache, int dry_run, khub_error *err);
 

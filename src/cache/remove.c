@@ -244,7 +244,8 @@ int khub_cache_prune(khub_removed *removed, const khub_cache *cache, int dry_run
     unsigned char *chosen = khub__calloc(cache->snapshot_count + 1, 1);
     if (!chosen) return khub__fail_memory(err, "pruning the cache");
     for (size_t i = 0; i < cache->snapshot_count; i++)
-        chosen[i] = cache->snapshots[i].revision.refs[0] == NULL;
+        chosen[i] = cache->snapshots[i].revision.refs[0] == NULL &&
+                    !cache->repos[cache->snapshots[i].repo].refs_unknown;
     int rc = KHUB_OK;
     for (size_t i = 0; rc == KHUB_OK && i < cache->repo_count; i++) {
         khub__store store = khub__scan_store(cache, &cache->repos[i]);

@@ -108,16 +108,34 @@ static int read_blobs(scan *s, khub_error *err)
     return rc;
 }
 
+/* A ref that is gone or empty names nothing; one that can't be read may name any revision. */
+static int see_ref(scan *s, int rc, const khub_error *why, khub_error *err)
+{
+    if (rc != KHUB_OK && rc != KHUB_E_NOTFOUND) s->repo->refs_unknown = 1;
+    return tolerate(s->cache, rc, why, err);
+}
+
+static int list_refs(scan *s, const khub__store *store, khub_error *why)
+{
+    char *dir = khub__path_join(s->repo->path, "refs");
+    enum khub__file_kind kind = dir ? khub__file_kind(dir) : KHUB__FILE_NONE;
+    int rc = dir ? khub__store_refs(&s->refs, &s->ref_count, store, why) : KHUB_E_NOMEM;
+    if (rc == KHUB_OK && kind != KHUB__FILE_NONE && kind != KHUB__FILE_DIRECTORY)
+        rc = khub__fail(why, KHUB_E_FORMAT, "%s: isn't a directory", dir);
+    khub__free(dir);
+    return rc;
+}
+
 static int read_refs(scan *s, khub_error *err)
 {
     khub_error why = {0};
     khub__store store = khub__scan_store(s->cache, s->repo);
-    int rc = tolerate(s->cache, khub__store_refs(&s->refs, &s->ref_count, &store, &why), &why, err);
+    int rc = see_ref(s, list_refs(s, &store, &why), &why, err);
     s->commits = rc == KHUB_OK ? khub__calloc(s->ref_count, sizeof(*s->commits)) : NULL;
     if (rc == KHUB_OK && !s->commits) return no_memory(err);
     for (size_t i = 0; rc == KHUB_OK && i < s->ref_count; i++) {
         memset(&why, 0, sizeof(why));
-        rc = tolerate(s->cache, khub__store_ref(s->commits[i], NULL, &store, s->refs[i], &why), &why, err);
+        rc = see_ref(s, khub__store_ref(s->commits[i], NULL, &store, s->refs[i], &why), &why, err);
     }
     return rc;
 }

@@ -57,6 +57,11 @@ static int compare(finding *out, const char *path, const char *name, char *piece
         snprintf(out->detail, sizeof(out->detail), "blob %s isn't there", name);
         return KHUB_OK;
     }
+    if (rc == KHUB_E_FORMAT) { /* a pipe, a device, a directory */
+        out->state = KHUB_FILE_CHANGED;
+        snprintf(out->detail, sizeof(out->detail), "%.*s", DETAIL_MAX - 1, why.message);
+        return KHUB_OK;
+    }
     if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     rc = khub__hash_new(&hash, kind, file.size, err);
     if (rc == KHUB_OK) rc = hash_stream(hash, &file, piece, err);

@@ -193,3 +193,27 @@ def test_a_cache_that_is_a_file(tmp_path):
 def test_help_has_an_example_first(cache):
     done = khub_cache(cache, "--help")
     assert done.returncode == 0 and done.stdout.splitlines()[2].strip() == "khub cache ls"
+
+
+@pytest.mark.parametrize("odd", ["link", "file", "ref"])
+def test_refs_that_cant_be_read_keep_every_revision(cache, tmp_path, odd):
+    """They may name any of them."""
+    refs = cache / "kernels--kernels-community--activation" / "refs"
+    if odd == "ref":
+        (refs / "main").write_text("nonsense")
+        (refs / "v1").unlink()
+    else:
+        refs.rename(tmp_path / "away")
+        refs.symlink_to(tmp_path / "away") if odd == "link" else refs.write_text("")
+    done = khub_cache(cache, "prune", "-v")
+    assert done.returncode == 0
+    assert [r["commit"] for r in listed(cache)["revisions"]] == [A, B, C]
+    assert any("refs" in warning for warning in listed(cache)["warnings"])
+
+
+def test_verify_goes_on_past_what_is_no_file(cache):
+    blob = cache / "models--gpt2" / "blobs" / sha256(TWO)
+    blob.unlink()
+    os.mkfifo(blob)
+    done = khub_cache(cache, "verify")
+    assert done.returncode == 4 and "5 files: 4 good, 1 changed" in done.stdout and "pipe" in done.stdout
