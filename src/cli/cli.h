@@ -88,6 +88,8 @@ void cli_vprint(FILE *to, const char *format, va_list args) KHUB_PRINTF(2, 0);
 
 /* Writes `length` bytes of text as a JSON string with its quotes; a terminal isn't steered by it either. */
 void cli_json_string(FILE *to, const char *text, size_t length);
+/* The same of a text that ends with NUL; null for NULL. */
+void cli_json_text(FILE *to, const char *text);
 
 /* Called with every log record, before it is judged for printing. */
 void cli_observe(void (*observer)(const khub_log_record *record));

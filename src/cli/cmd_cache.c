@@ -52,10 +52,7 @@ static const char *age_text(char out[32], int64_t when)
 static void print_json_text(const char *key, const char *text)
 {
     printf("\"%s\": ", key);
-    if (text)
-        cli_json_string(stdout, text, strlen(text));
-    else
-        fputs("null", stdout);
+    cli_json_text(stdout, text);
 }
 
 static void print_names_json(const khub_cached_revision *revision)
@@ -74,7 +71,7 @@ static void print_revision_json(const khub_cached_revision *revision)
     fputs(", \"refs\": [", stdout);
     for (size_t i = 0; revision->refs[i]; i++) {
         if (i) fputs(", ", stdout);
-        cli_json_string(stdout, revision->refs[i], strlen(revision->refs[i]));
+        cli_json_text(stdout, revision->refs[i]);
     }
     fputs("], ", stdout);
     print_json_text("path", revision->path);
@@ -107,7 +104,7 @@ static void list_json(const khub_cache *cache, const char *repository, const cha
     fputs("], \"warnings\": [", stdout);
     for (size_t i = 0; (warning = khub_cache_warning(cache, i)); i++) {
         if (i) fputs(",\n ", stdout);
-        cli_json_string(stdout, warning, strlen(warning));
+        cli_json_text(stdout, warning);
     }
     fputs("]}\n", stdout);
 }

@@ -170,7 +170,7 @@ static void print_json(const call *c)
                 {", \"function\": ", c->function}};
     for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++) {
         fputs(head[i].key, stdout);
-        cli_json_string(stdout, head[i].text, strlen(head[i].text));
+        cli_json_text(stdout, head[i].text);
     }
     fputs(", \"result\": ", stdout);
     cli_show_value_json(stdout, &c->result, c->result_file);

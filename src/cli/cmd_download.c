@@ -18,9 +18,9 @@ static void print_place(const download *job, const char *name, const char *path)
         return;
     }
     fputs("{\"name\": ", stdout);
-    cli_json_string(stdout, name, strlen(name));
+    cli_json_text(stdout, name);
     fputs(", \"path\": ", stdout);
-    cli_json_string(stdout, path, strlen(path));
+    cli_json_text(stdout, path);
     fputs("}\n", stdout);
 }
 

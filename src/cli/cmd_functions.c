@@ -96,10 +96,7 @@ static void print_signature(FILE *to, const char *name, const json_t *schema)
 static void print_json_field(const char *key, const char *text)
 {
     printf(", \"%s\": ", key);
-    if (text)
-        cli_json_string(stdout, text, strlen(text));
-    else
-        fputs("null", stdout);
+    cli_json_text(stdout, text);
 }
 
 /* The schema as it stands in the library: JSON, or text when it isn't any. */
@@ -129,7 +126,7 @@ static void print_function(const khub_function_info *info, int json, int first)
     json_t *schema = info->schema ? json_loads(info->schema, 0, NULL) : NULL;
     if (json) {
         fputs(first ? "{\"name\": " : ",\n {\"name\": ", stdout);
-        cli_json_string(stdout, info->name, strlen(info->name));
+        cli_json_text(stdout, info->name);
         print_signature_json(info->name, schema);
         print_raw_schema(info, schema);
         print_json_field("doc", info->doc);
@@ -150,7 +147,7 @@ static void print_functions(khub_kernel *kernel, int json)
 {
     if (json) {
         fputs("{\"repo\": ", stdout);
-        cli_json_string(stdout, khub_kernel_name(kernel), strlen(khub_kernel_name(kernel)));
+        cli_json_text(stdout, khub_kernel_name(kernel));
         print_json_field("variant", khub_kernel_variant(kernel));
         printf(", \"version\": %lld", (long long)khub_kernel_version(kernel));
         print_json_field("library", khub_kernel_library(kernel));

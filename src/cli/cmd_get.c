@@ -4,16 +4,13 @@
 static void print_field(const char *key, const char *text)
 {
     printf(", \"%s\": ", key);
-    if (text)
-        cli_json_string(stdout, text, strlen(text));
-    else
-        fputs("null", stdout);
+    cli_json_text(stdout, text);
 }
 
 static void print_json(const khub_kernel *kernel)
 {
     fputs("{\"name\": ", stdout);
-    cli_json_string(stdout, khub_kernel_name(kernel), strlen(khub_kernel_name(kernel)));
+    cli_json_text(stdout, khub_kernel_name(kernel));
     print_field("commit", khub_kernel_commit(kernel));
     printf(", \"version\": %lld", (long long)khub_kernel_version(kernel));
     print_field("variant", khub_kernel_variant(kernel));

@@ -48,7 +48,7 @@ static void print_tokens(const khub_tokens *tokens, const khub_tokenizer *tokeni
     for (size_t i = 0; i < tokens->count; i++) {
         const char *token = khub_tokenizer_token(tokenizer, tokens->ids[i]);
         if (i) fputc(',', stdout);
-        cli_json_string(stdout, token, strlen(token));
+        cli_json_text(stdout, token);
     }
     fputs("]}", stdout);
 }

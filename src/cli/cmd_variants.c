@@ -6,12 +6,9 @@
 static void print_decision_json(const khub_decision *d)
 {
     fputs("{\"name\": ", stdout);
-    cli_json_string(stdout, d->name, strlen(d->name));
+    cli_json_text(stdout, d->name);
     printf(", \"decision\": \"%s\", \"reason\": ", khub_decision_kind_name(d->kind));
-    if (d->reason)
-        cli_json_string(stdout, d->reason, strlen(d->reason));
-    else
-        fputs("null", stdout);
+    cli_json_text(stdout, d->reason);
     fputc('}', stdout);
 }
 
@@ -19,12 +16,9 @@ static void print_json(const char *repository, const khub_choice *choice)
 {
     const khub_decision *chosen = khub_choice_chosen(choice);
     fputs("{\"repo\": ", stdout);
-    cli_json_string(stdout, repository, strlen(repository));
+    cli_json_text(stdout, repository);
     fputs(", \"revision\": null, \"chosen\": ", stdout);
-    if (chosen)
-        cli_json_string(stdout, chosen->name, strlen(chosen->name));
-    else
-        fputs("null", stdout);
+    cli_json_text(stdout, chosen ? chosen->name : NULL);
     fputs(", \"variants\": [", stdout);
     for (size_t i = 0; i < khub_choice_count(choice); i++) {
         if (i) fputs(",\n ", stdout);

@@ -5,7 +5,7 @@ static void print_json(const char *name, const khub_versions *versions)
 {
     const khub_version_info *info;
     fputs("{\"repo\": ", stdout);
-    cli_json_string(stdout, name, strlen(name));
+    cli_json_text(stdout, name);
     printf(", \"offline\": %s, \"versions\": [", khub_versions_offline(versions) ? "true" : "false");
     for (size_t i = 0; (info = khub_versions_at(versions, i)); i++)
         printf("%s{\"version\": %lld, \"commit\": \"%s\", \"cached\": %s}", i ? ",\n " : "",

@@ -118,10 +118,7 @@ void cli_report_table(FILE *to, const khub_report *report, const char *reason)
 static void print_field(FILE *to, const char *name, const char *value)
 {
     fprintf(to, ",\"%s\":", name);
-    if (value)
-        cli_json_string(to, value, strlen(value));
-    else
-        fputs("null", to);
+    cli_json_text(to, value);
 }
 
 void cli_report_json(FILE *to, const khub_report *report, const char *reason)

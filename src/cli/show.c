@@ -88,10 +88,7 @@ void cli_show_tensor_json(FILE *to, const khub_tensor *tensor, const char *file)
     for (int32_t i = 0; i < tensor->ndim; i++)
         fprintf(to, i ? ", %lld" : "%lld", (long long)tensor->shape[i]);
     fputs("], \"file\": ", to);
-    if (file)
-        cli_json_string(to, file, strlen(file));
-    else
-        fputs("null", to);
+    cli_json_text(to, file);
     fputc('}', to);
 }
 

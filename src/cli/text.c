@@ -99,3 +99,11 @@ void cli_json_string(FILE *to, const char *text, size_t length)
     }
     fputc('"', to);
 }
+
+void cli_json_text(FILE *to, const char *text)
+{
+    if (text)
+        cli_json_string(to, text, strlen(text));
+    else
+        fputs("null", to);
+}
