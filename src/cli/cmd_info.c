@@ -37,9 +37,7 @@ static int read_metadata(facts *info, cli_hub *hub, khub_error *err)
 
 static int collect(facts *info, const khub_platform *platform, cli_hub *hub, khub_error *err)
 {
-    cli_hub_begin(hub);
-    int rc = khub_choose_in(&info->choice, info->name, platform, &hub->options, err);
-    cli_hub_end();
+    int rc = cli_choose(&info->choice, info->name, platform, hub, err);
     if (rc == KHUB_OK) rc = read_metadata(info, hub, err);
     if (rc != KHUB_OK) return rc;
     cli_hub_begin(hub);

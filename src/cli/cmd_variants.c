@@ -70,15 +70,6 @@ static int say_none(const char *repository, const khub_choice *choice)
     return EXIT_NOBUILD;
 }
 
-static int choose(khub_choice **out, const char *name, const khub_platform *platform, cli_hub *hub,
-                  khub_error *err)
-{
-    cli_hub_begin(hub);
-    int rc = khub_choose_in(out, name, platform, &hub->options, err);
-    cli_hub_end();
-    return rc;
-}
-
 static int run(int argc, char **argv)
 {
     int json = 0;
@@ -96,7 +87,7 @@ static int run(int argc, char **argv)
     khub_platform *platform = NULL;
     khub_choice *choice = NULL;
     int status, rc = cli_platform(&platform, file, backend, &err);
-    if (rc == KHUB_OK) rc = choose(&choice, argv[1], platform, &hub, &err);
+    if (rc == KHUB_OK) rc = cli_choose(&choice, argv[1], platform, &hub, &err);
     if (rc != KHUB_OK) {
         status = cli_fail(&err);
     } else {

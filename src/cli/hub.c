@@ -63,3 +63,12 @@ int cli_download(khub_snapshot **out, const char *name, khub_download_options *d
     cli_hub_end();
     return rc;
 }
+
+int cli_choose(khub_choice **out, const char *name, const khub_platform *platform, cli_hub *hub,
+               khub_error *err)
+{
+    cli_hub_begin(hub);
+    int rc = khub_choose_in(out, name, platform, &hub->options, err);
+    cli_hub_end();
+    return rc;
+}

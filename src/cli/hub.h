@@ -31,9 +31,11 @@ void cli_hub_init(cli_hub *hub);
 void cli_hub_begin(cli_hub *hub);
 void cli_hub_end(void);
 
-/* khub_get and khub_download, between begin and end. `get`, `download`: .hub is set here. */
+/* khub_get, khub_download and khub_choose_in, between begin and end. `get`, `download`: .hub is set here. */
 int cli_get(khub_kernel **out, const char *name, khub_get_options *get, cli_hub *hub, khub_error *err);
 int cli_download(khub_snapshot **out, const char *name, khub_download_options *download, cli_hub *hub,
                  khub_error *err);
+int cli_choose(khub_choice **out, const char *name, const khub_platform *platform, cli_hub *hub,
+               khub_error *err);
 
 #endif
