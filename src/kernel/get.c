@@ -126,6 +126,16 @@ static int note_done(khub__way *way, const char *name, khub_error *err)
     return KHUB_OK;
 }
 
+/* A kernel that has its name and nothing else yet. */
+static int new_kernel(khub_kernel **out, const char *name, khub_error *err)
+{
+    *out = khub__calloc(1, sizeof(**out));
+    if (*out && ((*out)->name = khub__strdup(name))) return KHUB_OK;
+    khub_kernel_close(*out);
+    *out = NULL;
+    return khub__fail_memory(err, "getting a kernel");
+}
+
 /* One of metadata.json's "kernel-depends": it is loaded, and so stays; the view of it isn't needed. */
 static int get_need(const khub__metadata_need *need, khub__way *way, const khub_get_options *options,
                     const chain *before, khub_error *err)
@@ -136,14 +146,11 @@ static int get_need(const khub__metadata_need *need, khub__way *way, const khub_
     if (rc != KHUB_OK) return khub__fail(err, rc, "%s (needed by %s)", why.message, before->name);
     if (is_done(way, name)) return KHUB_OK;
     if (is_circle(before, name)) return fail_circle(before, name, err);
-    khub_kernel *kernel = khub__calloc(1, sizeof(*kernel));
-    if (!kernel || !(kernel->name = khub__strdup(name))) {
-        khub_kernel_close(kernel);
-        return khub__fail_memory(err, "getting a kernel");
-    }
+    khub_kernel *kernel;
     khub_get_options theirs = *options;
     theirs.variant = NULL;
-    rc = get_one(kernel, way, &theirs, before, &why);
+    rc = new_kernel(&kernel, name, &why);
+    if (rc == KHUB_OK) rc = get_one(kernel, way, &theirs, before, &why);
     khub_kernel_close(kernel);
     if (rc == KHUB_OK) rc = note_done(way, name, &why);
     return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s (needed by %s)", why.message, before->name);
@@ -262,12 +269,7 @@ static int begin(khub_kernel **out, khub_get_options *ours, const char *function
     *out = NULL;
     if (!name || !*name) return khub__fail(err, KHUB_E_INVAL, "%s: no name is given", function);
     int rc = khub__options(ours, sizeof(*ours), options, "khub_get_options", err);
-    if (rc != KHUB_OK) return rc;
-    *out = khub__calloc(1, sizeof(**out));
-    if (*out && ((*out)->name = khub__strdup(name))) return KHUB_OK;
-    khub_kernel_close(*out);
-    *out = NULL;
-    return khub__fail_memory(err, "getting a kernel");
+    return rc == KHUB_OK ? new_kernel(out, name, err) : rc;
 }
 
 int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err)
