@@ -2,11 +2,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "fetch/glob.h"
 #include "fetch/remote.h"
 #include "trust/publisher.h"
-
-#include <stdio.h>
 
 struct khub_snapshot {
     char *repository, *commit, *path;
@@ -69,7 +68,7 @@ static int download(khub_snapshot *out, khub__session *session, const khub__want
                        wanted->repo.id, remote.tree.count, patterns && patterns[0] && patterns[1] ? "s" : "");
     if (rc == KHUB_OK)
         rc = judge(&remote, &session->options, patterns, khub__remote_lacks(&remote, any_pattern, user), err);
-    if (rc == KHUB_OK) rc = khub__remote_bring(NULL, &remote, any_pattern, user, err);
+    if (rc == KHUB_OK) rc = khub__remote_bring(&remote, any_pattern, user, err);
     if (rc == KHUB_OK) rc = take_facts(out, &remote, err);
     khub__remote_close(&remote);
     return rc;
@@ -89,7 +88,7 @@ int khub_download(khub_snapshot **out, const char *name, const khub_download_opt
     if (rc == KHUB_OK)
         rc = khub__wanted_parse(&wanted, ours.model ? KHUB__REPO_MODEL : KHUB__REPO_KERNEL, name, err);
     if (rc != KHUB_OK) return rc;
-    if (ours.model && !*wanted.revision) snprintf(wanted.revision, sizeof(wanted.revision), "main");
+    if (ours.model && !*wanted.revision) khub__copy(wanted.revision, sizeof(wanted.revision), "main");
     khub_snapshot *snapshot = khub__calloc(1, sizeof(*snapshot));
     rc = snapshot ? khub__session_open(&session, ours.hub, err) : khub__fail_memory(err, "downloading");
     if (rc == KHUB_OK) rc = download(snapshot, &session, &wanted, ours.patterns, err);

@@ -108,7 +108,7 @@ static int read_status(khub__status *out, khub__remote *remote, khub_error *err)
         !khub__tree_find(&remote->tree, "kernel-status.toml"))
         return KHUB_OK;
     khub__bytes text = {0};
-    int rc = khub__remote_bring(NULL, remote, is_status, NULL, err);
+    int rc = khub__remote_bring(remote, is_status, NULL, err);
     if (rc != KHUB_OK) return rc;
     char *path = khub__path_join(remote->path, "kernel-status.toml");
     rc = path ? khub__file_read(&text, path, KHUB__STATUS_MAX_BYTES, err)
@@ -208,8 +208,7 @@ static int plan(batch *load, const khub__remote *remote, khub__pick_fn *pick, vo
     return KHUB_OK;
 }
 
-int khub__remote_bring(size_t *missing, khub__remote *remote, khub__pick_fn *pick, void *user,
-                       khub_error *err)
+int khub__remote_bring(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err)
 {
     batch load = {0};
     char what[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 3];
@@ -229,7 +228,6 @@ int khub__remote_bring(size_t *missing, khub__remote *remote, khub__pick_fn *pic
         else if (rc != KHUB_OK)
             khub__fail(err, rc, "%s", why.message);
     }
-    if (missing) *missing = load.count;
     free_load(&load);
     return rc;
 }

@@ -35,10 +35,8 @@ void khub__remote_close(khub__remote *remote); /* frees what it holds and zeroes
 /* Which files of the tree are meant. */
 typedef int khub__pick_fn(void *user, const char *path);
 
-/* Makes those files be in the snapshot. What is there in its right size isn't asked for. *missing (may be
- * NULL): how many weren't there before. */
-int khub__remote_bring(size_t *missing, khub__remote *remote, khub__pick_fn *pick, void *user,
-                       khub_error *err);
+/* Makes those files be in the snapshot. What is there in its right size isn't asked for. */
+int khub__remote_bring(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err);
 
 /* 1 when bringing those files would need the network. */
 int khub__remote_lacks(const khub__remote *remote, khub__pick_fn *pick, void *user);

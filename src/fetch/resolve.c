@@ -192,7 +192,7 @@ int khub__resolve(khub__resolved *out, const khub__store *store, const khub__wan
     memset(out, 0, sizeof(*out));
     out->repo = wanted->repo;
     if (wanted->is_commit) {
-        memcpy(out->commit, wanted->revision, strnlen(wanted->revision, KHUB__COMMIT_MAX));
+        khub__copy(out->commit, sizeof(out->commit), wanted->revision);
         return KHUB_OK;
     }
     if (khub__client_offline(client)) {

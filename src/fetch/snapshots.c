@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/text.h"
 
 enum { METADATA_MAX = 16 << 20, DEEPEST = 32 };
 
@@ -58,7 +59,7 @@ int khub__snapshot_of_version(char commit[KHUB__COMMIT_MAX + 1], const khub__sto
             continue;
         }
         khub__free(snapshot);
-        snprintf(commit, KHUB__COMMIT_MAX + 1, "%s", commits[i]);
+        khub__copy(commit, KHUB__COMMIT_MAX + 1, commits[i]);
         rc = KHUB_OK;
     }
     khub__free(commits);

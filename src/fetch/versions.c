@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "fetch/remote.h"
 #include "fetch/snapshots.h"
 
@@ -25,7 +26,7 @@ static int add(khub_versions *versions, int64_t version, const char *commit, khu
         khub__grow((void **)&versions->commits, &versions->commit_capacity, need, sizeof(*versions->commits),
                    MAX_VERSIONS))
         return khub__fail_memory(err, "listing versions");
-    snprintf(versions->commits[versions->count], sizeof(*versions->commits), "%s", commit);
+    khub__copy(versions->commits[versions->count], sizeof(*versions->commits), commit);
     versions->infos[versions->count++] = (khub_version_info){.version = version};
     return KHUB_OK;
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <khub/kernel.h>
 
@@ -41,7 +42,7 @@ static int read_older(char *name, size_t size, const char **commit, const json_t
     const char *id = NULL;
     int rc = khub__json_string(&id, entry, "repo_id", source);
     if (rc == KHUB_OK) rc = khub__json_string(commit, entry, "sha", source);
-    if (rc == KHUB_OK && id) snprintf(name, size, "%s", id);
+    if (rc == KHUB_OK && id) khub__copy(name, size, id);
     return rc;
 }
 
@@ -69,7 +70,7 @@ static int read_entry(khub__lockfile *out, const json_t *entry, size_t i, khub_e
     khub_error why = {0};
     if (khub__wanted_parse(&kernel->wanted, KHUB__REPO_KERNEL, name, &why) != KHUB_OK)
         return khub__fail(err, KHUB_E_FORMAT, "%s: %s", where, why.message);
-    snprintf(kernel->commit, sizeof(kernel->commit), "%s", commit);
+    khub__copy(kernel->commit, sizeof(kernel->commit), commit);
     out->count++;
     return KHUB_OK;
 }
@@ -122,7 +123,7 @@ int khub_lock_read(khub_locked_kernel **out, size_t *count, const char *path, kh
         const khub__locked *kernel = &lock.kernels[i];
         snprintf((*out)[i].name, sizeof((*out)[i].name), "%s%s%s", kernel->wanted.repo.id,
                  *kernel->wanted.revision ? "@" : "", kernel->wanted.revision);
-        snprintf((*out)[i].commit, sizeof((*out)[i].commit), "%s", kernel->commit);
+        khub__copy((*out)[i].commit, sizeof((*out)[i].commit), kernel->commit);
     }
     khub__lockfile_free(&lock);
     return rc;

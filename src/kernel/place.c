@@ -2,10 +2,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <khub/kernel.h>
-
-#include <stdio.h>
 
 int khub__way_open(khub__way *out, const khub_hub_options *hub, const char *lock, khub_error *err)
 {
@@ -34,7 +33,7 @@ static int pin(void *user, khub__wanted *wanted, khub_error *err)
     if (!commit)
         return khub__fail(err, KHUB_E_NOTFOUND, "%s%s%s: isn't in the lock %s", wanted->repo.id,
                           *wanted->revision ? "@" : "", wanted->revision, way->lock.path);
-    snprintf(wanted->revision, sizeof(wanted->revision), "%s", commit);
+    khub__copy(wanted->revision, sizeof(wanted->revision), commit);
     wanted->is_commit = 1;
     return KHUB_OK;
 }

@@ -209,8 +209,7 @@ int khub__repository_bring(const khub__repository *repository, const char *build
                            khub_error *err)
 {
     build_pick pick = {build, file};
-    return repository->remote ? khub__remote_bring(NULL, repository->remote, pick_build, &pick, err)
-                              : KHUB_OK;
+    return repository->remote ? khub__remote_bring(repository->remote, pick_build, &pick, err) : KHUB_OK;
 }
 
 int khub__repository_lacks(const khub__repository *repository, const char *build)
