@@ -1,7 +1,5 @@
 /* khub variants: which build of a kernel repository fits, and why the others don't. */
-#include "hub.h"
-
-#include <stdlib.h>
+#include "builds.h"
 
 static void print_decision_json(const khub_decision *d)
 {
@@ -17,7 +15,9 @@ static void print_json(const char *repository, const khub_choice *choice)
     const khub_decision *chosen = khub_choice_chosen(choice);
     fputs("{\"repo\": ", stdout);
     cli_json_text(stdout, repository);
-    fputs(", \"revision\": null, \"chosen\": ", stdout);
+    fputs(", \"revision\": ", stdout);
+    cli_json_text(stdout, khub_choice_commit(choice));
+    fputs(", \"chosen\": ", stdout);
     cli_json_text(stdout, chosen ? chosen->name : NULL);
     fputs(", \"variants\": [", stdout);
     for (size_t i = 0; i < khub_choice_count(choice); i++) {
@@ -72,33 +72,16 @@ static int say_none(const char *repository, const khub_choice *choice)
 
 static int run(int argc, char **argv)
 {
-    int json = 0;
-    const char *file = NULL, *backend = NULL;
-    cli_hub hub;
-    cli_hub_init(&hub);
-    const cli_option options[] = {{"--json", CLI_FLAG, &json},
-                                  {"--platform", CLI_TEXT, &file},
-                                  {"--backend", CLI_TEXT, &backend},
-                                  CLI_HUB_OPTIONS(hub)};
-    int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
-    if (n < 0) return EXIT_USAGE;
-    if (n != 1) return cli_usage("variants", n ? "one repository at a time" : "which repository?");
-    khub_error err = {0};
-    khub_platform *platform = NULL;
-    khub_choice *choice = NULL;
-    int status, rc = cli_platform(&platform, file, backend, &err);
-    if (rc == KHUB_OK) rc = cli_choose(&choice, argv[1], platform, &hub, &err);
-    if (rc != KHUB_OK) {
-        status = cli_fail(&err);
-    } else {
-        if (json)
-            print_json(argv[1], choice);
+    cli_builds builds;
+    int status = cli_builds_open(&builds, argc, argv);
+    if (status == EXIT_DONE) {
+        if (builds.json)
+            print_json(builds.name, builds.choice);
         else
-            print_table(choice);
-        status = khub_choice_chosen(choice) ? EXIT_DONE : say_none(argv[1], choice);
+            print_table(builds.choice);
+        if (!khub_choice_chosen(builds.choice)) status = say_none(builds.name, builds.choice);
     }
-    khub_choice_free(choice);
-    khub_platform_free(platform);
+    cli_builds_close(&builds);
     return status;
 }
 
@@ -114,10 +97,9 @@ const cli_command cli_variants = {
         "order of\n"
         "preference; the one that khub would load is marked with *.\n\n"
         "    --json            {\"repo\", \"revision\", \"chosen\", \"variants\": [{\"name\", "
-        "\"decision\", \"reason\"}]}\n"
-        "    --platform FILE   for the machine that FILE describes (khub platform --json prints such a "
-        "file)\n"
-        "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n" CLI_HUB_HELP
+        "\"decision\", \"reason\"}]};\n"
+        "                      \"revision\" is the commit, null for a directory of this "
+        "machine\n" CLI_BUILDS_HELP
         "\nexit status: 0 there is a build; 3 none fits, or those that fit need Python\n",
     .run = run,
 };

@@ -265,6 +265,13 @@ int khub__repository_choose(khub_choice **out, const khub__repository *repositor
                             const khub_platform *platform, khub_error *err)
 {
     look_context context = {repository, platform};
-    return khub__choose(out, (const char *const *)repository->names, repository->count, platform,
-                        look_at_metadata, &context, err);
+    const khub__remote *remote = repository->remote;
+    int rc = khub__choose(out, (const char *const *)repository->names, repository->count, platform,
+                          look_at_metadata, &context, err);
+    if (rc != KHUB_OK || !remote) return rc;
+    rc = khub__choice_from(*out, remote->wanted.repo.id, remote->at.commit, err);
+    if (rc == KHUB_OK) return rc;
+    khub_choice_free(*out);
+    *out = NULL;
+    return rc;
 }

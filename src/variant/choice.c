@@ -16,7 +16,8 @@ typedef struct candidate {
 struct khub_choice {
     candidate *candidates;
     size_t count;
-    khub__pool pool; /* everything above */
+    const char *repository, *commit; /* NULL: of no repository of the Hub */
+    khub__pool pool;                 /* everything above */
 };
 
 const char *khub_decision_kind_name(khub_decision_kind kind)
@@ -78,6 +79,23 @@ int khub_choose(khub_choice **out, const char *const *names, size_t count, const
                 khub_error *err)
 {
     return khub__choose(out, names, count, platform, NULL, NULL, err);
+}
+
+int khub__choice_from(khub_choice *choice, const char *repository, const char *commit, khub_error *err)
+{
+    choice->repository = khub__pool_text(&choice->pool, repository);
+    choice->commit = khub__pool_text(&choice->pool, commit);
+    return choice->repository && choice->commit ? KHUB_OK : khub__fail_memory(err, "choosing a build");
+}
+
+const char *khub_choice_repository(const khub_choice *choice)
+{
+    return choice->repository;
+}
+
+const char *khub_choice_commit(const khub_choice *choice)
+{
+    return choice->commit;
 }
 
 void khub_choice_free(khub_choice *choice)

@@ -13,4 +13,7 @@ typedef int khub__look_fn(void *user, khub__verdict *verdict, const char *text,
 int khub__choose(khub_choice **out, const char *const *names, size_t count, const khub_platform *platform,
                  khub__look_fn *look, void *user, khub_error *err);
 
+/* Notes where the builds are from, for khub_choice_repository and khub_choice_commit. */
+int khub__choice_from(khub_choice *choice, const char *repository, const char *commit, khub_error *err);
+
 #endif

@@ -253,9 +253,40 @@ def test_versions(hub, cache):
 
 def test_variants_of_the_hub(hub, cache):
     answer = json.loads(ok(khub(hub, cache, "variants", "org/good@v1", "--json")))
-    assert answer["chosen"] == VARIANT
+    assert answer["chosen"] == VARIANT and answer["revision"] == snapshot(cache, hub).name
     assert [v["decision"] for v in answer["variants"]] == ["accepted", "rejected"]
     assert not [p for p in hub.paths() if "/resolve/" in p]  # names decide; nothing is fetched for a remark
+
+
+def test_info_asks_each_thing_once(hub, cache, tmp_path):
+    answer = json.loads(ok(khub(hub, cache, "info", "org/good@v1", "--json")))
+    assert [p.split("?")[0] for p in hub.paths()] == [
+        "GET /api/kernels/org/good/refs", f"GET /api/kernels/org/good/tree/{snapshot(cache, hub).name}",
+        f"GET /kernels/org/good/resolve/{snapshot(cache, hub).name}/{BUILD}/metadata.json", "GET /api/organizations/org/overview"]
+    assert answer["commit"] == snapshot(cache, hub).name and answer["chosen"] == VARIANT and answer["metadata"]["version"] == 1
+    assert json.loads(ok(khub(hub, cache, "info", "org/good@v1", "--json", "--refresh"))) == answer
+    assert hub.paths() == ["GET /api/kernels/org/good/refs"]
+    machine = tmp_path / "machine.json"
+    machine.write_text('{"os":"linux","arch":"riscv64"}')  # no build fits; the commit is known all the same
+    assert json.loads(ok(khub(hub, cache, "info", "org/good@v1", "--json", "--platform", machine)))["commit"] == answer["commit"]
+
+
+def test_info_and_variants_follow_a_redirect(hub, cache):
+    hub.repos["kernels/new/good"] = {"v1": fake()}
+    hub.repos["kernels/org/good"]["v1"] = {"kernel-status.toml": b'kind = "redirect"\ndestination = "new/good"\nrevision = "main"\n'}
+    hub.trusted = {"org": False, "new": True}
+    answer = json.loads(ok(khub(hub, cache, "info", "org/good@v1", "--json")))
+    assert answer["commit"] == snapshot(cache, hub, "new/good").name and answer["chosen"] == VARIANT
+    assert answer["trusted"] is True  # of who publishes what would be loaded
+    assert len([p for p in hub.paths() if p.endswith("/refs")]) == 2
+    assert json.loads(ok(khub(hub, cache, "variants", "org/good@v1", "--json")))["revision"] == answer["commit"]
+
+
+def test_info_is_of_the_hub(hub, cache):
+    here = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "fake", "repos", "good")
+    for name, env in ((str(here), {}), ("khub/norm", {}), ("org/good@v1", {"LOCAL_KERNELS": f"org/good={here}"})):
+        run = khub(hub, cache, "info", name, env=env)
+        assert run.returncode == 2 and f"{name} is a directory of this machine" in run.stderr and hub.paths() == []
 
 
 def test_local_kernels_stand_first(hub, cache):

@@ -5,6 +5,7 @@
 
 #include "base/path.h"
 #include "kernel/repository.h"
+#include "variant/choice.h"
 
 #include <khub/khub.h>
 
@@ -241,6 +242,11 @@ static int choose_once(void *platform, khub_error *err)
     json_set_alloc_funcs(malloc, free); /* see test_metadata.c */
     int rc = khub_choose_in(&choice, root, platform, NULL, err);
     ck_assert_int_eq(choice == NULL, rc != KHUB_OK);
+    if (rc != KHUB_OK) return rc;
+    ck_assert(!khub_choice_repository(choice) && !khub_choice_commit(choice)); /* a directory */
+    rc = khub__choice_from(choice, "org/x", "c0ffee", err);
+    ck_assert(rc != KHUB_OK || (!strcmp(khub_choice_repository(choice), "org/x") &&
+                                !strcmp(khub_choice_commit(choice), "c0ffee")));
     khub_choice_free(choice);
     return rc;
 }

@@ -1,0 +1,24 @@
+/* What the commands about the builds of one repository share: khub info, khub variants. */
+#ifndef CLI_BUILDS_H
+#define CLI_BUILDS_H
+
+#include "hub.h"
+
+typedef struct cli_builds {
+    cli_hub hub;
+    const char *name; /* of the repository, as it was given */
+    int json;
+    khub_choice *choice; /* for the platform that was asked for */
+} cli_builds;
+
+/* Reads the command line (--json, --platform, --backend, the Hub's options, one name) and chooses. EXIT_DONE,
+ * or another status after saying what is wrong. In each case to be closed. */
+int cli_builds_open(cli_builds *out, int argc, char **argv);
+void cli_builds_close(cli_builds *builds);
+
+/* Rows of the help for those options. */
+#define CLI_BUILDS_HELP                                                                                      \
+    "    --platform FILE   for the machine that FILE describes (khub platform --json prints such a file)\n"  \
+    "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n" CLI_HUB_HELP
+
+#endif
