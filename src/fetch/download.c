@@ -20,13 +20,6 @@ static int any_pattern(void *user, const char *path)
     return 0;
 }
 
-static int takes_nothing(const khub__remote *remote, const char *const *patterns)
-{
-    for (size_t i = 0; i < remote->tree.count; i++)
-        if (any_pattern((void *)(uintptr_t)patterns, remote->tree.files[i].path)) return 0;
-    return 1;
-}
-
 static int take_facts(khub_snapshot *out, const khub__remote *remote, khub_error *err)
 {
     out->repository = khub__strdup(remote->at.repo.id);
@@ -36,40 +29,43 @@ static int take_facts(khub_snapshot *out, const khub__remote *remote, khub_error
 }
 
 /* What can run, or is read by what runs: the files of builds, but not what describes them. */
-static int takes_build(const khub__remote *remote, const char *const *patterns)
+static int has_build(const khub__picked *picked)
 {
-    for (size_t i = 0; i < remote->tree.count; i++) {
-        const char *path = remote->tree.files[i].path, *name = strrchr(path, '/');
-        if (!strncmp(path, "build/", 6) && strcmp(name, "/metadata.json") != 0 &&
-            any_pattern((void *)(uintptr_t)patterns, path))
-            return 1;
+    for (size_t i = 0; i < picked->count; i++) {
+        const char *path = picked->files[i]->path;
+        if (!strncmp(path, "build/", 6) && strcmp(strrchr(path, '/'), "/metadata.json") != 0) return 1;
     }
     return 0;
 }
 
 /* A model holds no code that runs here; whose kernels run is asked for before any of their builds comes. */
-static int judge(const khub__remote *remote, const khub_hub_options *options, const char *const *patterns,
-                 int again, khub_error *err)
+static int judge(const khub__remote *remote, const khub__picked *picked, khub_error *err)
 {
-    if (remote->wanted.repo.kind == KHUB__REPO_MODEL || !takes_build(remote, patterns)) return KHUB_OK;
-    return khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client, options->trust,
-                                 again, err);
+    if (remote->wanted.repo.kind == KHUB__REPO_MODEL || !has_build(picked)) return KHUB_OK;
+    return khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client,
+                                 remote->session->options.trust, picked->missing > 0, err);
+}
+
+static int fail_none(const khub__remote *remote, const char *const *patterns, khub_error *err)
+{
+    return khub__fail(err, KHUB_E_NOTFOUND, "%s: none of its %zu files matches the pattern%s",
+                      remote->wanted.repo.id, remote->tree.count,
+                      patterns && patterns[0] && patterns[1] ? "s" : "");
 }
 
 static int download(khub_snapshot *out, khub__session *session, const khub__wanted *wanted,
                     const char *const *patterns, khub_error *err)
 {
     khub__remote remote = {0};
-    void *user = (void *)(uintptr_t)patterns;
+    khub__picked picked = {0};
     int rc = khub__remote_open(&remote, session, wanted, err);
-    if (rc == KHUB_OK && takes_nothing(&remote, patterns))
-        rc =
-            khub__fail(err, KHUB_E_NOTFOUND, "%s: none of its %zu files matches the pattern%s",
-                       wanted->repo.id, remote.tree.count, patterns && patterns[0] && patterns[1] ? "s" : "");
     if (rc == KHUB_OK)
-        rc = judge(&remote, &session->options, patterns, khub__remote_lacks(&remote, any_pattern, user), err);
-    if (rc == KHUB_OK) rc = khub__remote_bring(&remote, any_pattern, user, err);
+        rc = khub__remote_pick(&picked, &remote, any_pattern, (void *)(uintptr_t)patterns, err);
+    if (rc == KHUB_OK && !picked.count) rc = fail_none(&remote, patterns, err);
+    if (rc == KHUB_OK) rc = judge(&remote, &picked, err);
+    if (rc == KHUB_OK) rc = khub__remote_bring(&remote, &picked, err);
     if (rc == KHUB_OK) rc = take_facts(out, &remote, err);
+    khub__picked_free(&picked);
     khub__remote_close(&remote);
     return rc;
 }

@@ -108,7 +108,7 @@ static int read_status(khub__status *out, khub__remote *remote, khub_error *err)
         !khub__tree_find(&remote->tree, "kernel-status.toml"))
         return KHUB_OK;
     khub__bytes text = {0};
-    int rc = khub__remote_bring(remote, is_status, NULL, err);
+    int rc = khub__remote_fetch(remote, is_status, NULL, err);
     if (rc != KHUB_OK) return rc;
     char *path = khub__path_join(remote->path, "kernel-status.toml");
     rc = path ? khub__file_read(&text, path, KHUB__STATUS_MAX_BYTES, err)
@@ -164,16 +164,29 @@ void khub__remote_close(khub__remote *remote)
     memset(remote, 0, sizeof(*remote));
 }
 
-static int lacks(const khub__remote *remote, const khub__tree_file *file)
+int khub__remote_pick(khub__picked *out, const khub__remote *remote, khub__pick_fn *pick, void *user,
+                      khub_error *err)
 {
-    return !khub__store_has(&remote->store, remote->at.commit, file->path, file->size);
+    memset(out, 0, sizeof(*out));
+    out->files = khub__calloc(remote->tree.count + 1, sizeof(*out->files));
+    if (!out->files) return khub__fail_memory(err, "picking files");
+    for (size_t i = 0; i < remote->tree.count; i++) {
+        const khub__tree_file *file = &remote->tree.files[i];
+        if (!pick(user, file->path)) continue;
+        size_t to = out->count++;
+        if (!khub__store_has(&remote->store, remote->at.commit, file->path, file->size)) {
+            out->files[to] = out->files[out->missing];
+            to = out->missing++;
+        }
+        out->files[to] = file;
+    }
+    return KHUB_OK;
 }
 
-int khub__remote_lacks(const khub__remote *remote, khub__pick_fn *pick, void *user)
+void khub__picked_free(khub__picked *picked)
 {
-    for (size_t i = 0; i < remote->tree.count; i++)
-        if (pick(user, remote->tree.files[i].path) && lacks(remote, &remote->tree.files[i])) return 1;
-    return 0;
+    khub__free(picked->files);
+    memset(picked, 0, sizeof(*picked));
 }
 
 /* The files that are on their way, and where each goes. */
@@ -191,14 +204,13 @@ static void free_load(batch *load)
     khub__free(load->files);
 }
 
-static int plan(batch *load, const khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err)
+static int plan(batch *load, const khub__remote *remote, const khub__picked *picked, khub_error *err)
 {
-    load->files = khub__calloc(remote->tree.count + 1, sizeof(*load->files));
-    load->blobs = khub__calloc(remote->tree.count + 1, sizeof(khub__blob *));
+    load->files = khub__calloc(picked->missing, sizeof(*load->files));
+    load->blobs = khub__calloc(picked->missing, sizeof(khub__blob *));
     if (!load->files || !load->blobs) return khub__fail_memory(err, "fetching");
-    for (size_t i = 0; i < remote->tree.count; i++) {
-        const khub__tree_file *file = &remote->tree.files[i];
-        if (!pick(user, file->path) || !lacks(remote, file)) continue;
+    while (load->count < picked->missing) {
+        const khub__tree_file *file = picked->files[load->count];
         khub__blob **blob = &load->blobs[load->count];
         int rc = khub__blob_new(blob, &remote->store, remote->at.commit, file->path, err);
         if (rc != KHUB_OK) return rc;
@@ -208,14 +220,15 @@ static int plan(batch *load, const khub__remote *remote, khub__pick_fn *pick, vo
     return KHUB_OK;
 }
 
-int khub__remote_bring(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err)
+int khub__remote_bring(khub__remote *remote, const khub__picked *picked, khub_error *err)
 {
     batch load = {0};
+    if (!picked->missing) return KHUB_OK;
     char what[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 3];
     snprintf(what, sizeof(what), "%s@%s", remote->wanted.repo.id,
              *remote->wanted.revision ? remote->wanted.revision : "main");
-    int rc = plan(&load, remote, pick, user, err);
-    if (rc == KHUB_OK && load.count) {
+    int rc = plan(&load, remote, picked, err);
+    if (rc == KHUB_OK) {
         khub_error why = {0};
         rc = khub__client_fetch(remote->session->client, &remote->at.repo, remote->at.commit, load.files,
                                 load.count, what, &why);
@@ -229,5 +242,14 @@ int khub__remote_bring(khub__remote *remote, khub__pick_fn *pick, void *user, kh
             khub__fail(err, rc, "%s", why.message);
     }
     free_load(&load);
+    return rc;
+}
+
+int khub__remote_fetch(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err)
+{
+    khub__picked picked;
+    int rc = khub__remote_pick(&picked, remote, pick, user, err);
+    if (rc == KHUB_OK) rc = khub__remote_bring(remote, &picked, err);
+    khub__picked_free(&picked);
     return rc;
 }

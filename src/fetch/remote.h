@@ -35,10 +35,21 @@ void khub__remote_close(khub__remote *remote); /* frees what it holds and zeroes
 /* Which files of the tree are meant. */
 typedef int khub__pick_fn(void *user, const char *path);
 
-/* Makes those files be in the snapshot. What is there in its right size isn't asked for. */
-int khub__remote_bring(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err);
+/* Those files, in no order: first the ones that the snapshot lacked when they were picked (in their right
+ * size), which only the network brings. */
+typedef struct khub__picked {
+    const khub__tree_file **files; /* borrowed from the remote's tree */
+    size_t count, missing;
+} khub__picked;
 
-/* 1 when bringing those files would need the network. */
-int khub__remote_lacks(const khub__remote *remote, khub__pick_fn *pick, void *user);
+int khub__remote_pick(khub__picked *out, const khub__remote *remote, khub__pick_fn *pick, void *user,
+                      khub_error *err);
+void khub__picked_free(khub__picked *picked); /* frees what it holds and zeroes it */
+
+/* Makes the files that are picked be in the snapshot. Nothing is asked when none is missing. */
+int khub__remote_bring(khub__remote *remote, const khub__picked *picked, khub_error *err);
+
+/* Picks and brings. */
+int khub__remote_fetch(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err);
 
 #endif

@@ -167,12 +167,16 @@ static int read_metadata(khub__metadata *out, const char *build, khub_error *err
 /* The rest of a build of the Hub: not before its publisher is judged. */
 static int bring(const khub__repository *repository, const char *variant, khub_error *err)
 {
-    const khub__remote *remote = repository->remote;
+    khub__remote *remote = repository->remote;
+    khub__picked files;
     if (!remote) return KHUB_OK;
-    int rc = khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client,
-                                   remote->session->options.trust,
-                                   khub__repository_lacks(repository, variant), err);
-    return rc == KHUB_OK ? khub__repository_bring(repository, variant, NULL, err) : rc;
+    int rc = khub__repository_pick(&files, repository, variant, err);
+    if (rc == KHUB_OK)
+        rc = khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client,
+                                   remote->session->options.trust, files.missing > 0, err);
+    if (rc == KHUB_OK) rc = khub__remote_bring(remote, &files, err);
+    khub__picked_free(&files);
+    return rc;
 }
 
 /* From the chosen build to the path of its library, everything it needs in place. */

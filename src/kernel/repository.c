@@ -209,13 +209,14 @@ int khub__repository_bring(const khub__repository *repository, const char *build
                            khub_error *err)
 {
     build_pick pick = {build, file};
-    return repository->remote ? khub__remote_bring(repository->remote, pick_build, &pick, err) : KHUB_OK;
+    return repository->remote ? khub__remote_fetch(repository->remote, pick_build, &pick, err) : KHUB_OK;
 }
 
-int khub__repository_lacks(const khub__repository *repository, const char *build)
+int khub__repository_pick(khub__picked *out, const khub__repository *repository, const char *build,
+                          khub_error *err)
 {
     build_pick pick = {build, NULL};
-    return repository->remote && khub__remote_lacks(repository->remote, pick_build, &pick);
+    return khub__remote_pick(out, repository->remote, pick_build, &pick, err);
 }
 
 char *khub__repository_build(const khub__repository *repository, const char *name)

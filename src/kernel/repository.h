@@ -29,13 +29,15 @@ int khub__repository_open(khub__repository *out, const char *path, khub_error *e
  * KHUB_E_NOMEM. */
 int khub__repository_of(khub__repository *out, khub__remote *remote, khub_error *err);
 
-/* Makes `file` of a build be there, or with NULL every file of it that counts (not Python's bytecode).
- * Nothing to do for a directory of this machine. Errors: khub_download's. */
+/* Makes `file` of a build be there. Nothing to do for a directory of this machine. Errors: khub_download's.
+ */
 int khub__repository_bring(const khub__repository *repository, const char *build, const char *file,
                            khub_error *err);
 
-/* 1 when that would need the network. */
-int khub__repository_lacks(const khub__repository *repository, const char *build);
+/* The files of a build that count (not Python's bytecode), of a repository of the Hub; for
+ * khub__remote_bring. */
+int khub__repository_pick(khub__picked *out, const khub__repository *repository, const char *build,
+                          khub_error *err);
 
 /* Frees what it holds and zeroes it. A zeroed one is a no-op. */
 void khub__repository_close(khub__repository *repository);
