@@ -8,6 +8,16 @@
 extern "C" {
 #endif
 
+/* What a name that a user writes is by its form; whether something is there is another question. */
+typedef enum khub_name_kind {
+    KHUB_NAME_OTHER,
+    KHUB_NAME_PATH,   /* of this machine: starts with "/", "./" or "../", or is "." or ".." */
+    KHUB_NAME_HUB,    /* "ORG/NAME" or "ORG/NAME@REV"; a built-in kernel ("khub/norm") too */
+    KHUB_NAME_ADDRESS /* "https://...", "hf.co/...": names nothing here, a name of the Hub may be in it */
+} khub_name_kind;
+
+KHUB_API khub_name_kind khub_name_kind_of(const char *name); /* NULL: KHUB_NAME_OTHER */
+
 /* How far a fetch is. One call of khub may fetch several times, one after another: the metadata of a build
  * and then the build, each kernel that it needs. Strings are borrowed for the call. */
 typedef struct khub_progress {

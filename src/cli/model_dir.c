@@ -87,26 +87,16 @@ static int fetch_model(char **dir, const char *name, cli_model_part part, cli_hu
     return rc;
 }
 
-/* "ORG/NAME" with something on both sides; the rest is khub_download's to judge. */
-static int is_of_hub(const char *name)
+static int fail_no_name(khub_error *err, const char *name, khub_name_kind kind)
 {
-    size_t length = strcspn(name, "@");
-    const char *slash = memchr(name, '/', length);
-    return slash && slash > name && slash + 1 < name + length && name[0] != '.' && name[0] != '~' &&
-           !memchr(slash + 1, '/', length - (size_t)(slash + 1 - name));
-}
-
-static int is_local(const char *name)
-{
-    return name[0] == '/' || !strncmp(name, "./", 2) || !strncmp(name, "../", 3);
-}
-
-static int fail_neither(khub_error *err, const char *name)
-{
-    snprintf(
-        err->message, sizeof(err->message),
-        "%s: is neither a directory (%s) nor a model of the Hub, which is named ORG/NAME or ORG/NAME@REV",
-        name, cli_not_a_directory(name));
+    const char *form = "which is named ORG/NAME or ORG/NAME@REV";
+    if (kind == KHUB_NAME_ADDRESS)
+        snprintf(err->message, sizeof(err->message), "%s: is an address and no model of the Hub, %s", name,
+                 form);
+    else
+        snprintf(err->message, sizeof(err->message),
+                 "%s: is neither a directory (%s) nor a model of the Hub, %s", name,
+                 cli_not_a_directory(name), form);
     return err->code = KHUB_E_NOTFOUND;
 }
 
@@ -122,8 +112,9 @@ static void add_other_reading(khub_error *err, const char *name)
 int cli_model_dir(char **dir, const char *name, cli_model_part part, cli_hub *hub, khub_error *err)
 {
     *dir = NULL;
-    if (is_local(name) || !cli_not_a_directory(name)) return copy(dir, name, err);
-    if (!is_of_hub(name)) return fail_neither(err, name);
+    khub_name_kind kind = khub_name_kind_of(name);
+    if (kind == KHUB_NAME_PATH || !cli_not_a_directory(name)) return copy(dir, name, err);
+    if (kind != KHUB_NAME_HUB) return fail_no_name(err, name, kind);
     int rc = fetch_model(dir, name, part, hub, err);
     if (rc != KHUB_OK) add_other_reading(err, name);
     return rc;

@@ -61,14 +61,14 @@ int khub__repository_find(char **path, const char *name, khub_error *err)
 {
     int rc = khub__local_kernel(path, name, err);
     if (rc != KHUB_OK || *path) return rc;
-    if (khub__path_is_local(name)) {
+    khub_name_kind kind = khub_name_kind_of(name);
+    if (kind == KHUB_NAME_PATH) {
         *path = khub__strdup(name);
         return *path ? KHUB_OK : khub__fail_memory(err, "opening a kernel repository");
     }
     if (!strncmp(name, "khub/", 5) && is_plain(name + 5)) return find_built_in(path, name + 5, err);
-    size_t length = strcspn(name, "@"); /* a revision may hold "/" */
-    const char *slash = memchr(name, '/', length), *colon = strchr(name, ':');
-    if (strstr(name, "://") || !strncmp(name, "hf.co/", 6) || !strncmp(name, "huggingface.co/", 15))
+    const char *colon = strchr(name, ':');
+    if (kind == KHUB_NAME_ADDRESS)
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: is an address; a kernel of the Hub is named ORG/NAME@VERSION", name);
     if (colon)
@@ -79,8 +79,7 @@ int khub__repository_find(char **path, const char *name, khub_error *err)
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: is a directory; a path starts with \"/\", \"./\" or \"../\": ./%s", name,
                           name);
-    if (!slash || slash == name || slash + 1 == name + length ||
-        memchr(slash + 1, '/', length - (size_t)(slash + 1 - name)))
+    if (kind != KHUB_NAME_HUB)
         return khub__fail(err, KHUB_E_INVAL,
                           "%s: is neither a path (\"./DIR\"), nor a built-in kernel (\"khub/norm\"), "
                           "nor ORG/NAME@REV",

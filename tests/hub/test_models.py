@@ -173,6 +173,8 @@ def test_what_is_neither_says_both(hub, cache, model):
     refused(embed(hub, cache, "org/tinny"), 1, "org/tinny", "as a directory, ./org/tinny: No such file")
     refused(embed(hub, cache, "org/tiny@v7"), 1, "v7")
     hub.paths()
+    for address in ("hf.co/tiny", "https://huggingface.co/org/tiny", "huggingface.co/org/tiny"):
+        refused(embed(hub, cache, address), 1, f"{address}: is an address", "ORG/NAME")
     refused(embed(hub, cache, "tiny"), 1, "tiny: is neither a directory", "ORG/NAME")
     refused(embed(hub, cache, "org/tiny", "--offline"), 5, "org/tiny", "as a directory")
     assert hub.paths() == []

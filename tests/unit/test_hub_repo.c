@@ -5,6 +5,8 @@
 #include "hub/repo.h"
 #include "hub/tree.h"
 
+#include <khub/hub.h>
+
 START_TEST(names)
 {
     static const struct {
@@ -61,6 +63,43 @@ START_TEST(names_that_are_none)
     ck_khub_fails(khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, &err), &err, KHUB_E_INVAL, "too long");
     memcpy(name, "o/n@", 4);
     ck_khub_fails(khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, &err), &err, KHUB_E_INVAL, "branch");
+}
+END_TEST
+
+START_TEST(kinds_of_names)
+{
+    static const struct {
+        const char *name;
+        khub_name_kind kind;
+    } table[] = {
+        {"/", KHUB_NAME_PATH},
+        {"/a/b", KHUB_NAME_PATH},
+        {"./o/n", KHUB_NAME_PATH},
+        {"../n", KHUB_NAME_PATH},
+        {".", KHUB_NAME_PATH},
+        {"..", KHUB_NAME_PATH},
+        {"/x://y", KHUB_NAME_PATH},
+        {"o/n", KHUB_NAME_HUB},
+        {"o/n@v1", KHUB_NAME_HUB},
+        {"o/n@refs/pr/4", KHUB_NAME_HUB},
+        {"khub/norm", KHUB_NAME_HUB},
+        {"https://huggingface.co/o/n", KHUB_NAME_ADDRESS},
+        {"hf.co/o", KHUB_NAME_ADDRESS},
+        {"huggingface.co/o/n", KHUB_NAME_ADDRESS},
+        {"hf.community/n", KHUB_NAME_HUB},
+        {"", KHUB_NAME_OTHER},
+        {"n", KHUB_NAME_OTHER},
+        {"n@a/b", KHUB_NAME_OTHER},
+        {"o/", KHUB_NAME_OTHER},
+        {"o/@v1", KHUB_NAME_OTHER},
+        {"o/n/m", KHUB_NAME_OTHER},
+        {".o/n", KHUB_NAME_OTHER},
+        {".../n", KHUB_NAME_OTHER},
+        {"~/n", KHUB_NAME_OTHER},
+        {NULL, KHUB_NAME_OTHER},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        ck_assert_msg(khub_name_kind_of(table[i].name) == table[i].kind, "\"%s\"", table[i].name);
 }
 END_TEST
 
@@ -228,5 +267,5 @@ START_TEST(failing_memory)
 }
 END_TEST
 
-UNIT("hub_repo", names, names_that_are_none, models, paths_inside, commits, trees, trees_that_are_none,
-     million_files, failing_memory)
+UNIT("hub_repo", names, names_that_are_none, kinds_of_names, models, paths_inside, commits, trees,
+     trees_that_are_none, million_files, failing_memory)

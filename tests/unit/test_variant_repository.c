@@ -145,6 +145,8 @@ START_TEST(names_of_repositories)
         {"", KHUB_E_INVAL, "neither"},
         {"/x/../y", KHUB_OK, NULL},
         {"a/b/c", KHUB_E_INVAL, "neither"},
+        {"~/x", KHUB_E_INVAL, "neither"},
+        {".x/y", KHUB_E_INVAL, "neither"},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         if (table[i].words)
