@@ -8,6 +8,7 @@
 #include <khub/log.h>
 #include <khub/tensor.h>
 #include <khub/npy.h>
+#include <khub/numerics.h>
 #include <khub/function.h>
 #include <khub/platform.h>
 #include <khub/variant.h>

@@ -4,13 +4,13 @@ import re
 import pytest
 from house import PUBLIC_HEADERS, SOURCE, sources
 
-ORDER = ["base", "platform", "variant", "tensor", "hub", "cache", "trust", "fetch", "kernel", "layer", "ops", "model", "serve"]
+ORDER = ["base", "platform", "variant", "tensor", "numerics", "hub", "cache", "trust", "fetch", "kernel", "layer", "ops", "model", "serve"]
 
 # The folder that implements each public header: a folder may use those of the folders before it.
 HOME = {
     "export": "base", "error": "base", "memory": "base", "log": "base",
     "platform": "platform", "variant": "variant",
-    "tensor": "tensor", "npy": "tensor", "function": "tensor",
+    "tensor": "tensor", "npy": "tensor", "function": "tensor", "numerics": "numerics",
     "hub": "hub", "cache": "cache", "kernel": "kernel", "layer": "layer", "khub": "layer",
     "standard": "ops", "tokenizer": "model", "model": "model",
 }

@@ -1,0 +1,55 @@
+#include "numerics/pairs.h"
+
+/* Knuth's TwoSum: the rounded sum, and exactly what rounding took. */
+void khub__sum_add(khub_comparison *c, int which, double x)
+{
+    double high = c->sums[which].high, sum = high + x;
+    double from_x = sum - high, from_high = sum - from_x;
+    double lost = (high - from_high) + (x - from_x);
+    c->sums[which].high = sum;
+    if (lost - lost == 0) c->sums[which].low += lost; /* past double's range there is nothing to keep */
+}
+
+/* Adds lanes i and i + 4 first, then i + 2, then i + 1. */
+static void add_lanes(khub_comparison *c, int which, double lanes[KHUB__LANES])
+{
+    for (int width = KHUB__LANES / 2; width; width /= 2)
+        for (int i = 0; i < width; i++)
+            lanes[i] += lanes[i + width];
+    khub__sum_add(c, which, lanes[0]);
+}
+
+void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs)
+{
+    double lanes[KHUB__SUMS][KHUB__LANES] = {0};
+    for (size_t i = 0; i < pairs->count; i += KHUB__LANES)
+        for (size_t l = 0; l < KHUB__LANES; l++) {
+            double a = pairs->a[i + l], b = pairs->b[i + l], distance = pairs->distance[i + l];
+            lanes[KHUB__SUM_ULP][l] += pairs->ulp[i + l];
+            lanes[KHUB__SUM_ABSOLUTE][l] += distance;
+            lanes[KHUB__SUM_SQUARE][l] += distance * distance;
+            lanes[KHUB__SUM_A][l] += a * a;
+            lanes[KHUB__SUM_B][l] += b * b;
+        }
+    for (int which = 0; which < KHUB__SUMS; which++)
+        add_lanes(c, which, lanes[which]);
+}
+
+static void keep_worse(khub_worst *worst, double value, const khub_comparison *c, const khub__pairs *pairs,
+                       size_t i)
+{
+    if (value > worst->value) *worst = (khub_worst){value, c->count + i, pairs->a[i], pairs->b[i]};
+}
+
+void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        double b = pairs->b[i] < 0 ? -pairs->b[i] : pairs->b[i], distance = pairs->distance[i];
+        keep_worse(&c->ulp, pairs->ulp[i], c, pairs, i);
+        keep_worse(&c->absolute, distance, c, pairs, i);
+        if (b == 0)
+            c->zero_missed += distance > 0;
+        else if (distance > c->relative.value * b) /* spares the division */
+            keep_worse(&c->relative, distance / b, c, pairs, i);
+    }
+}

@@ -1,0 +1,53 @@
+/* A block of pairs as numbers, and what they add to a comparison. The sums are taken in an order that doesn't
+ * depend on the machine: pair i of a block goes to lane i modulo 8, the lanes are added as a tree. */
+#ifndef NUMERICS_PAIRS_H
+#define NUMERICS_PAIRS_H
+
+#include <khub/numerics.h>
+
+enum { KHUB__BLOCK = 512, KHUB__LANES = 8 };
+
+/* In khub_comparison.sums. */
+enum { KHUB__SUM_ULP, KHUB__SUM_ABSOLUTE, KHUB__SUM_SQUARE, KHUB__SUM_A, KHUB__SUM_B, KHUB__SUMS };
+
+/* `count` pairs, then zeros to a multiple of KHUB__LANES. A pair that isn't finite is zeros, too. */
+typedef struct khub__pairs {
+    size_t count;
+    double a[KHUB__BLOCK], b[KHUB__BLOCK];
+    double distance[KHUB__BLOCK]; /* |a - b| */
+    double ulp[KHUB__BLOCK];
+} khub__pairs;
+
+/* Fills in *pairs from `count` (at most KHUB__BLOCK) elements that lie one after the other, and counts them
+ * by class in *c, whose `count` is the index of the first. */
+typedef void khub__pairs_read(khub__pairs *pairs, khub_comparison *c, const void *a, const void *b,
+                              size_t count);
+
+/* Where the largest of a row is, so far; a NaN is larger than any number. Starts as {INT64_MIN, 0}. */
+typedef struct khub__largest {
+    int64_t order, index;
+} khub__largest;
+
+/* Looks at `count` elements more, of which the first has index `from` in its row. */
+typedef void khub__largest_look(khub__largest *l, const void *elements, size_t count, int64_t from);
+
+/* How elements of one dtype, and of it beside another, are read. */
+typedef struct khub__dtype_reader {
+    khub_dtype dtype;
+    size_t bytes;
+    khub__largest_look *look;
+    khub__pairs_read *same, *beside_float32, *beside_float64; /* NULL: not compared */
+} khub__dtype_reader;
+
+/* NULL for a dtype that isn't compared. Static. */
+const khub__dtype_reader *khub__dtype_reader_of(khub_dtype dtype);
+
+/* Adds the block to the sums. */
+void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs);
+/* Looks for pairs that are worse than the worst so far. */
+void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs);
+
+/* Adds one number to a sum, exactly but for the last bit of `low`. */
+void khub__sum_add(khub_comparison *c, int which, double x);
+
+#endif
