@@ -230,12 +230,14 @@ int khub_comparison_add(khub_comparison *sum, const khub_tensor *a, const khub_t
     if (rc != KHUB_OK) return rc;
     sum->dtype = a->dtype;
     sum->reference = b->dtype;
-    job j;
-    j.sum = sum;
-    j.read = read;
-    open_source(&j.a, a, a_reader);
-    open_source(&j.b, &view, b_reader);
-    if (khub_tensor_count(a) > 0) take_all(&j, a);
+    if (khub_tensor_count(a) > 0) {
+        job j;
+        j.sum = sum;
+        j.read = read;
+        open_source(&j.a, a, a_reader);
+        open_source(&j.b, &view, b_reader);
+        take_all(&j, a);
+    }
     derive(sum);
     return KHUB_OK;
 }
