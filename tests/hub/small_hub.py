@@ -1,5 +1,6 @@
 """A Hub of a page, independent of khub's own: what a test puts into it is served over the Hub's API, and every request is kept."""
 
+import functools
 import hashlib
 import http.server
 import json
@@ -16,8 +17,14 @@ FAKES = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "fake", "repos")
 VARIANT = f"tvm-ffi01-cpu-{platform.machine()}-linux"
 
 
+@functools.lru_cache(10000)  # each request asks for the hashes of all files
 def blob_id(content):
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+@functools.lru_cache(1000)
+def lfs_id(content):
+    return hashlib.sha256(content).hexdigest()
 
 
 class Hub:
@@ -95,13 +102,13 @@ class Hub:
         if path not in files:
             return self.send(handler, 404, b"", {"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found"})
         content = files[path]
-        etag = hashlib.sha256(content).hexdigest() if len(content) >= self.lfs_from else blob_id(content)
+        etag = lfs_id(content) if len(content) >= self.lfs_from else blob_id(content)
         self.send(handler, 200, content, {"ETag": f'"{etag}"', "X-Repo-Commit": commit, "Accept-Ranges": "bytes"})
 
     def entry(self, path, content):
         entry = {"type": "file", "path": path, "size": len(content), "oid": blob_id(content)}
         if len(content) >= self.lfs_from:
-            entry["lfs"] = {"oid": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 130}
+            entry["lfs"] = {"oid": lfs_id(content), "size": len(content), "pointerSize": 130}
         return entry
 
     def send_json(self, handler, value):
