@@ -4,6 +4,8 @@
 #include "base/text.h"
 #include "platform/system.h"
 
+#include <stdio.h>
+
 static int is_quiet(void)
 {
     static const char *const variables[] = {"HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY", "DO_NOT_TRACK"};
@@ -31,9 +33,12 @@ char *khub__user_agent(void)
 
 int khub__hub_settings_tell(khub__hub_settings *settings, const char *name, const char *value)
 {
-    if (is_quiet() || !value || strpbrk(value, "\r\n;")) return KHUB_OK;
+    char begin[64];
+    snprintf(begin, sizeof(begin), "; %s/", name);
+    if (is_quiet() || !value || strpbrk(value, "\r\n;") || strstr(settings->user_agent, begin))
+        return KHUB_OK;
     khub__text text = {0};
-    khub__text_addf(&text, "%s; %s/%s", settings->user_agent, name, value);
+    khub__text_addf(&text, "%s%s%s", settings->user_agent, begin, value);
     char *longer = khub__text_take(&text);
     if (!longer) return KHUB_E_NOMEM;
     khub__free(settings->user_agent);

@@ -41,6 +41,12 @@ void khub__client_hurry(khub__client *client, int hurries)
     client->hurries = hurries;
 }
 
+int khub__client_describe(khub__client *client, const char *name, const char *value, khub_error *err)
+{
+    int rc = khub__hub_settings_tell(&client->settings, name, value);
+    return rc == KHUB_OK ? rc : khub__fail_memory(err, "describing this machine");
+}
+
 uint64_t khub__client_requests(void)
 {
     return khub__engine_requests();

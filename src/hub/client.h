@@ -22,6 +22,10 @@ int khub__client_offline(const khub__client *client);
  * caller who has another answer at hand. 0: as usual. */
 void khub__client_hurry(khub__client *client, int hurries);
 
+/* What is asked from now on names this fact about the machine in its user agent, too: "backend", "cu128".
+ * khub__hub_settings_tell has the rules. KHUB_E_NOMEM. */
+int khub__client_describe(khub__client *client, const char *name, const char *value, khub_error *err);
+
 /* Requests sent by this process so far, redirects apart. For tests and -v. */
 uint64_t khub__client_requests(void);
 

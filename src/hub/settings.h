@@ -22,9 +22,9 @@ typedef struct khub__hub_settings {
 int khub__hub_settings_read(khub__hub_settings *out, const khub_hub_options *options, khub_error *err);
 void khub__hub_settings_free(khub__hub_settings *settings); /* frees what it holds and zeroes it */
 
-/* Adds a fact about the machine to the user agent ("backend", "cu128"), unless the user doesn't want any told
- * (HF_HUB_DISABLE_TELEMETRY, DISABLE_TELEMETRY, DO_NOT_TRACK). `value` may be NULL. KHUB_OK or KHUB_E_NOMEM.
- */
+/* Adds a fact about the machine to the user agent ("backend", "cu128"), unless it is there already or the
+ * user doesn't want any told (HF_HUB_DISABLE_TELEMETRY, DISABLE_TELEMETRY, DO_NOT_TRACK). `value` may be
+ * NULL. KHUB_OK or KHUB_E_NOMEM. */
 int khub__hub_settings_tell(khub__hub_settings *settings, const char *name, const char *value);
 
 /* "khub/0.1.0; platform/x86_64-linux; glibc/2.36", or its first part alone. The caller's; NULL: no memory. */

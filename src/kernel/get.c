@@ -47,6 +47,8 @@ static int choose(char **variant, const khub__repository *repository, const khub
     khub_platform *owned;
     khub_choice *choice = NULL;
     int rc = khub__machine(&platform, &owned, options->platform, options->backend, err);
+    if (rc == KHUB_OK && repository->remote)
+        rc = khub__way_describe(repository->remote->session, platform, err);
     if (rc == KHUB_OK) rc = khub__repository_choose(&choice, repository, platform, err);
     if (rc == KHUB_OK) rc = khub_choice_require(choice, name, err);
     if (rc == KHUB_OK && !(*variant = khub__strdup(khub_choice_chosen(choice)->name)))
@@ -249,6 +251,7 @@ static int get_anew(khub_kernel *kernel, const khub_get_options *options, int on
     khub__way way;
     int rc = khub__way_open(&way, options->hub, options->lock, err);
     way.only_fetch = only_fetch;
+    if (!options->backend) way.platform = options->platform ? options->platform : khub__known_machine();
     if (rc == KHUB_OK) rc = get_one(kernel, &way, options, NULL, err);
     khub__way_close(&way);
     return rc;

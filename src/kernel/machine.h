@@ -14,4 +14,7 @@ int khub__machine(const khub_platform **out, khub_platform **owned, const khub_p
  * thread. KHUB_E_NOMEM; then a later call looks again. */
 int khub__this_machine(const khub_platform **out, khub_error *err);
 
+/* The same when somebody looked already; NULL: not yet. Costs nothing. Any thread. */
+const khub_platform *khub__known_machine(void);
+
 #endif

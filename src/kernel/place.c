@@ -38,14 +38,26 @@ static int pin(void *user, khub__wanted *wanted, khub_error *err)
     return KHUB_OK;
 }
 
+int khub__way_describe(const khub__session *session, const khub_platform *platform, khub_error *err)
+{
+    return khub__client_describe(session->client, "backend", khub_platform_backend(platform), err);
+}
+
+static int open_session(khub__way *way, khub_error *err)
+{
+    if (way->session.client) return KHUB_OK;
+    int rc = khub__session_open(&way->session, way->hub, err);
+    way->session.pin = pin; /* a redirect leads to a name that must be in the lock, too */
+    way->session.pin_user = way;
+    return rc == KHUB_OK && way->platform ? khub__way_describe(&way->session, way->platform, err) : rc;
+}
+
 static int open_hub(khub__place *out, khub__way *way, const char *name, khub_error *err)
 {
     khub__wanted wanted;
     int rc = khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, err);
     if (rc == KHUB_OK) rc = pin(way, &wanted, err);
-    if (rc == KHUB_OK && !way->session.client) rc = khub__session_open(&way->session, way->hub, err);
-    way->session.pin = pin; /* a redirect leads to a name that must be in the lock, too */
-    way->session.pin_user = way;
+    if (rc == KHUB_OK) rc = open_session(way, err);
     if (rc == KHUB_OK) rc = khub__remote_open(&out->remote, &way->session, &wanted, err);
     return rc == KHUB_OK ? khub__repository_of(&out->repository, &out->remote, err) : rc;
 }
@@ -77,6 +89,7 @@ int khub_choose_in(khub_choice **out, const char *name, const khub_platform *pla
     khub__way way;
     khub__place place = {0};
     int rc = khub__way_open(&way, hub, NULL, err);
+    way.platform = platform;
     if (rc == KHUB_OK) rc = khub__place_open(&place, &way, name, err);
     if (rc == KHUB_OK) rc = khub__repository_choose(out, &place.repository, platform, err);
     khub__place_close(&place);

@@ -7,12 +7,13 @@
 
 /* What the names of one request share. */
 typedef struct khub__way {
-    const khub_hub_options *hub; /* the caller's; may be NULL */
-    khub__session session;       /* opened by the first name of the Hub */
-    khub__lockfile lock;         /* commits that are fixed */
-    int locked;                  /* 1: a name of the Hub must be in it */
-    int only_fetch;              /* 1: nothing is loaded */
-    char **done;                 /* kernels that others need and that were got: each is got once */
+    const khub_hub_options *hub;   /* the caller's; may be NULL */
+    const khub_platform *platform; /* that builds are chosen for, to tell the Hub; NULL: not known yet */
+    khub__session session;         /* opened by the first name of the Hub */
+    khub__lockfile lock;           /* commits that are fixed */
+    int locked;                    /* 1: a name of the Hub must be in it */
+    int only_fetch;                /* 1: nothing is loaded */
+    char **done;                   /* kernels that others need and that were got: each is got once */
     size_t done_count, done_capacity;
 } khub__way;
 
@@ -24,6 +25,9 @@ typedef struct khub__place {
     khub__repository repository;
     khub__remote remote; /* of a name of the Hub; else zeroed */
 } khub__place;
+
+/* Makes the requests from now on name the platform's backend. KHUB_E_NOMEM. */
+int khub__way_describe(const khub__session *session, const khub_platform *platform, khub_error *err);
 
 /* LOCAL_KERNELS, a path, a built-in kernel, the lock, the cache, the Hub: the first that has it. *out must
  * stay where it is until it is closed. Errors: khub__repository_find's and _open's, khub_download's. */

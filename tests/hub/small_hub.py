@@ -32,6 +32,7 @@ class Hub:
 
     def __init__(self):
         self.repos, self.trusted, self.moved, self.requests = {}, {"org": True}, {}, []
+        self.agents = []  # who asked, one for each request
         self.lfs_from = 1 << 20  # bytes from which a file is an LFS object
         self.down, self.retry_after = False, None  # True: every answer is 503, and when to come again
         self.pause = 0  # seconds between pieces of 64 kB
@@ -70,6 +71,7 @@ class Hub:
     def answer(self, handler):
         path = urllib.parse.urlsplit(handler.path).path
         self.requests.append(f"{handler.command} {urllib.parse.unquote(path)}")
+        self.agents.append(handler.headers["User-Agent"])
         if self.down:
             return self.send(handler, 503, b"down", {"Retry-After": self.retry_after} if self.retry_after else {})
         parts = [urllib.parse.unquote(part) for part in path.strip("/").split("/")]

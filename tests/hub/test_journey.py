@@ -50,6 +50,21 @@ def test_cold_get_asks_for_what_it_needs(hub, cache):
     assert (snapshot(cache, hub).parents[1] / "refs" / "v1").read_text() == snapshot(cache, hub).name
 
 
+def test_the_user_agent_names_the_backend(hub, cache, tmp_path):
+    machine = tmp_path / "machine.json"
+    machine.write_text('{"os":"linux","arch":"aarch64","backend":"cu128","tvm_ffi":"0.1"}')
+    hub.repos["kernels/org/a"] = {"v1": with_needs("a", ["org/good"])}
+    ok(khub(hub, cache, "download", "org/good@v1", "--platform", machine))  # known from the start
+    assert all(agent.startswith("khub/") and agent.endswith("; backend/cu128") for agent in hub.agents)
+    seen = len(hub.agents)
+    ok(khub(hub, cache, "get", "org/a@v1", "--backend", "cpu"))  # known once a build is chosen; the needed kernel's, too
+    named = [agent.count("; backend/cpu") for agent in hub.agents[seen:]]
+    assert named == sorted(named) and set(named) == {0, 1} and named[2] == 1
+    seen = len(hub.agents)
+    ok(khub(hub, tmp_path / "other", "get", "org/a@v1", "--backend", "cpu", env={"DO_NOT_TRACK": "1"}))
+    assert len({agent for agent in hub.agents[seen:]}) == 1 and ";" not in hub.agents[-1]
+
+
 def test_warm_gets(hub, cache):
     ok(khub(hub, cache, "get", "org/good@v1"))
     hub.paths()

@@ -79,7 +79,9 @@ START_TEST(facts_for_the_agent)
     ck_assert_int_eq(khub__hub_settings_tell(&settings, "backend", "cu128"), KHUB_OK);
     ck_assert_int_eq(khub__hub_settings_tell(&settings, "torch", NULL), KHUB_OK);
     ck_assert_int_eq(khub__hub_settings_tell(&settings, "x", "a\r\nEvil: 1"), KHUB_OK);
+    ck_assert_int_eq(khub__hub_settings_tell(&settings, "backend", "cpu"), KHUB_OK);
     ck_assert_ptr_nonnull(strstr(settings.user_agent, "; backend/cu128"));
+    ck_assert_ptr_null(strstr(settings.user_agent, "backend/cpu")); /* the first counts */
     ck_assert_ptr_null(strpbrk(settings.user_agent, "\r\n"));
     ck_assert_ptr_null(strstr(settings.user_agent, "torch"));
     setenv("DO_NOT_TRACK", "1", 1);
