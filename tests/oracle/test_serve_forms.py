@@ -188,6 +188,26 @@ def test_a_cache_that_grows(cache, tmp_path):
         assert eventually(lambda: ask(hub, path), lambda got: got.status == 200).body == b"{}"
 
 
+@pytest.mark.parametrize("what", ["blobs", "snapshots", "repository"])
+@pytest.mark.parametrize("absolute", [True, False])
+def test_a_part_of_a_cache_that_lies_outside_is_not_read(cache, tmp_path, what, absolute):
+    folder = shutil.copytree(cache[0], tmp_path / "dir", symlinks=True)
+    model = folder / "models--org--m"
+    part = model if what == "repository" else model / what
+    commit = next((model / "snapshots").iterdir()).name
+    names = sorted(os.listdir(model / "snapshots" / commit))
+    outside = tmp_path / "outside" / part.name
+    outside.parent.mkdir()
+    part.rename(outside)
+    part.symlink_to(outside if absolute else os.path.relpath(outside, part.parent))
+    assert (model / "snapshots" / commit / "config.json").exists() or what == "snapshots"
+    with serving(folder) as hub:
+        asked = [ask(hub, f"/org/m/resolve/{commit}/{name}") for name in names]
+        tree = ask(hub, f"/api/models/org/m/tree/{commit}")
+    assert names == ["config.json", "model.safetensors"] and {a.status for a in asked} == {404}
+    assert tree.status == 404 or json.loads(tree.body) == []
+
+
 @pytest.mark.skipif(SANITIZE, reason="Python can't load sanitized kernels; the release run does")
 def test_kernels_from_a_cache_by_version(cache, tmp_path):
     with serving(cache[0], log=tmp_path / "log") as hub:
