@@ -1,6 +1,7 @@
-/* What khub serve reads of a stranger: the address and its query, the Range header, lists of entity tags,
- * git-lfs pointers; the input's lines, in this order. */
+/* What khub serve reads of a stranger: the address and its query (also as a form), the Range header, lists of
+ * entity tags, git-lfs pointers; the input's lines, in this order. */
 #include "serve/address.h"
+#include "serve/form.h"
 #include "serve/pointer.h"
 #include "serve/range.h"
 
@@ -89,6 +90,17 @@ static void read_pointer(const char *text)
     if (serve_pointer_read(sha256, &size, text, strlen(text)) == 0) check(strlen(sha256) == 64);
 }
 
+static void read_form(const char *text)
+{
+    size_t room = strlen(text), count, used = 0;
+    char *form = strdup(text);
+    if (form && serve_form_values(&count, form, "paths") == 0)
+        for (; count; count--)
+            used += strlen(form + used) + 1;
+    check(used <= room + 1);
+    free(form);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1), *rest = text;
@@ -97,6 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = 0;
     const char *path = line(&rest), *query = line(&rest);
     read_address(path, query);
+    read_form(query);
     read_range(line(&rest));
     serve_etag_matches(line(&rest), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
     read_pointer(rest);

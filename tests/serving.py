@@ -57,9 +57,9 @@ def serving(folder, *options, log=None, env=None, **more):
 Answer = collections.namedtuple("Answer", "status headers body")
 
 
-def ask(hub, path, method="GET", **headers):
+def ask(hub, path, method="GET", body=None, **headers):
     """One request to a Hub; `headers` with "_" for "-"."""
-    request = urllib.request.Request(hub.url + path, method=method, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    request = urllib.request.Request(hub.url + path, method=method, data=body, headers={k.replace("_", "-"): v for k, v in headers.items()})
     try:
         with urllib.request.urlopen(request, timeout=60) as got:
             return Answer(got.status, got.headers, got.read())

@@ -20,8 +20,7 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Undoes percent-encoding in place. -1: a "%" that isn't followed by two hex digits, or a NUL. */
-static int decode(char *text)
+int serve_decode(char *text)
 {
     char *to = text;
     for (const char *from = text; *from; from++) {
@@ -83,7 +82,7 @@ static const char *cut(parts *out, const char *path)
         if (slash) *slash = 0;
         if (!*at) return "the address has an empty part";
         if (out->count == PARTS_MAX) return "the address has too many parts";
-        if (decode(at) != 0) return "the address isn't percent-encoded as it should be";
+        if (serve_decode(at) != 0) return "the address isn't percent-encoded as it should be";
         out->part[out->count++] = at;
         at = slash;
     }
@@ -132,7 +131,7 @@ static int is(const parts *in, size_t i, const char *word)
 /* Index of the verb of a repository's address: 2 parts after `first`, or 1 for a model without an owner. */
 static size_t verb_at(const parts *in, size_t first, serve_kind kind)
 {
-    static const char *const verbs[] = {"refs", "revision", "tree", "resolve"};
+    static const char *const verbs[] = {"refs", "revision", "tree", "paths-info", "resolve"};
     for (size_t i = 0; kind == SERVE_MODEL && i < sizeof(verbs) / sizeof(*verbs); i++)
         if (is(in, first + 1, verbs[i]) && !is(in, first + 2, verbs[i])) return first + 1;
     return first + 2;
@@ -156,8 +155,9 @@ static const char *parse_repository(serve_address *out, const parts *in)
         return NULL;
     }
     if (in->count < verb + 2) return nowhere;
-    out->what = is(in, verb, "tree") ? SERVE_TREE : SERVE_INFO;
-    if (out->what == SERVE_INFO && (!is(in, verb, "revision") || in->count != verb + 2)) return nowhere;
+    out->what = is(in, verb, "tree") ? SERVE_TREE : is(in, verb, "paths-info") ? SERVE_PATHS : SERVE_INFO;
+    if (out->what == SERVE_INFO && !is(in, verb, "revision")) return nowhere;
+    if (out->what != SERVE_TREE && in->count != verb + 2) return nowhere;
     fault = put_revision(out, in->part[verb + 1]);
     return fault ? fault : put_path(out, in, verb + 2);
 }

@@ -17,6 +17,7 @@ typedef enum serve_what {
     SERVE_INFO,     /* /api/KINDS/ID, and /api/KINDS/ID/revision/REV */
     SERVE_REFS,     /* /api/KINDS/ID/refs */
     SERVE_TREE,     /* /api/KINDS/ID/tree/REV[/PATH] */
+    SERVE_PATHS,    /* /api/KINDS/ID/paths-info/REV */
     SERVE_RESOLVE   /* [/kernels]/ID/resolve/REV/PATH */
 } serve_what;
 
@@ -41,6 +42,9 @@ int serve_is_path(const char *text);
 /* 1 for a part of a repository's name: letters, digits, ".", "_", "-", neither "--" nor "..", not "." first.
  */
 int serve_is_name(const char *text);
+
+/* Undoes percent-encoding in place. -1: a "%" that isn't followed by two hex digits, or a NUL. */
+int serve_decode(char *text);
 
 /* Adds `text` percent-encoded as one segment of an address ("/" becomes "%2F" unless `slashes`). At most
  * 3 * strlen + 1 bytes. */

@@ -1,5 +1,8 @@
 #include "serve/answer.h"
 
+#include "serve/digest.h"
+#include "serve/range.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +27,35 @@ serve_answer serve_answer_json(unsigned status, json_t *body)
 {
     char *text = body ? json_dumps(body, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
     json_decref(body);
-    return answer_of(status, "application/json; charset=utf-8", text, text ? strlen(text) : 0);
+    char hex[KHUB__HASH_HEX_MAX + 1], tag[KHUB__HASH_HEX_MAX + 3];
+    size_t length = text ? strlen(text) : 0;
+    int named =
+        status == 200 && text && serve_digest(hex, KHUB__HASH_GIT_BLOB, text, length, NULL) == KHUB_OK;
+    serve_answer answer = answer_of(status, "application/json; charset=utf-8", text, length);
+    if (!named) return answer;
+    snprintf(tag, sizeof(tag), "\"%s\"", hex);
+    serve_answer_header(&answer, "ETag", tag);
+    return answer;
+}
+
+void serve_answer_unless(serve_answer *answer, const char *if_none_match)
+{
+    static const char *const kept[] = {"ETag", "Link", "X-Repo-Commit"};
+    const char *tag = answer->response && answer->status == 200 && !answer->shared
+                          ? MHD_get_response_header(answer->response, "ETag")
+                          : NULL;
+    char name[KHUB__HASH_HEX_MAX + 1];
+    if (!tag || !if_none_match) return;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(tag + 1, "\""), tag + 1);
+    if (!serve_etag_matches(if_none_match, name)) return;
+    struct MHD_Response *whole = answer->response;
+    *answer = (serve_answer){.status = 304,
+                             .response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT)};
+    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++) {
+        const char *value = MHD_get_response_header(whole, kept[i]);
+        if (value) serve_answer_header(answer, kept[i], value);
+    }
+    MHD_destroy_response(whole);
 }
 
 serve_answer serve_answer_text(const char *type, const char *text)

@@ -14,8 +14,11 @@ typedef struct serve_answer {
     int shared;                    /* 1: the response is what was found's, and not destroyed */
 } serve_answer;
 
-/* Takes over `body`; NULL is no memory. */
+/* Takes over `body`; NULL is no memory. With status 200 it has an ETag, which names its text. */
 serve_answer serve_answer_json(unsigned status, json_t *body);
+
+/* Makes "304 Not Modified" of an answer whose ETag the header If-None-Match (may be NULL) has. */
+void serve_answer_unless(serve_answer *answer, const char *if_none_match);
 
 /* An error as the Hub's clients read it: {"error": MESSAGE}, X-Error-Code (NULL: none) and X-Error-Message.
  */

@@ -111,6 +111,22 @@ serve_answer serve_api_tree(const serve_address *address, const serve_found *fou
     return answer;
 }
 
+serve_answer serve_api_paths(const serve_address *address, const serve_found *found, const char *paths,
+                             size_t count)
+{
+    if (count > SERVE_PATHS_MAX)
+        return serve_answer_error(400, NULL, "%s: %zu paths are asked for; %d at once", address->id, count,
+                                  SERVE_PATHS_MAX);
+    json_t *body = json_array();
+    for (size_t i = 0; i < count && body; i++, paths += strlen(paths) + 1) {
+        const serve_entry *entry = serve_listing_find(found->listing, paths);
+        if (entry) append(&body, entry_object(entry));
+    }
+    serve_answer answer = serve_answer_json(200, body);
+    serve_answer_header(&answer, "X-Repo-Commit", found->listing->commit);
+    return answer;
+}
+
 serve_answer serve_api_overview(const char *organization, int trusted)
 {
     return serve_answer_json(200, json_pack("{s:s, s:s, s:s, s:b, s:b}", "name", organization, "fullname",

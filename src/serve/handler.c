@@ -3,6 +3,7 @@
 #include "serve/api.h"
 #include "serve/connections.h"
 #include "serve/file.h"
+#include "serve/form.h"
 #include "serve/log.h"
 #include "serve/metrics.h"
 #include "serve/place.h"
@@ -13,6 +14,16 @@
 #include <string.h>
 #include <time.h>
 
+enum { BODY_MAX = 1 << 20, BODY_STEP = 4096 };
+
+/* What a request sends: a form. */
+typedef struct body {
+    char *text; /* with a NUL at the end; NULL: nothing yet */
+    size_t length, capacity;
+    int too_large;
+    size_t count; /* of the values that were taken from the form: then `text` is those */
+} body;
+
 typedef struct request {
     serve_job job; /* first, so that the job is the request */
     const serve_options *options;
@@ -20,7 +31,10 @@ typedef struct request {
     char *path, *query; /* one allocation, at `path`; query NULL: none */
     char method[8];
     struct timespec started;
+    body body;
     serve_address address;
+    const char *fault; /* why it is no address; NULL: it is one */
+    unsigned fault_status;
     serve_found found; /* that the answer may borrow from */
     serve_answer answer;
     int begun, answered;
@@ -123,6 +137,8 @@ static serve_answer answer_found(const request *r, const serve_found *found, int
         return serve_api_refs(&r->address, found);
     case SERVE_TREE:
         return tree(r, found);
+    case SERVE_PATHS:
+        return serve_api_paths(&r->address, found, r->body.text, r->body.count);
     case SERVE_RESOLVE:
         return file(r, found, may_wait);
     default:
@@ -203,33 +219,87 @@ static int has_body(const request *r)
     return header(r, "Transfer-Encoding") || (length && strspn(length, "0") != strlen(length));
 }
 
+/* The one thing that is asked with a body. */
+static int takes_form(const request *r)
+{
+    return !r->fault && r->address.what == SERVE_PATHS;
+}
+
+static serve_answer refuse_method(const request *r)
+{
+    int form = takes_form(r);
+    serve_answer answer =
+        serve_answer_error(405, NULL, form ? "Paths are asked for with POST" : "This Hub is only read");
+    serve_answer_header(&answer, "Allow", form ? "POST" : "GET, HEAD");
+    return answer;
+}
+
+static int is_method(const request *r, const char *method)
+{
+    if (takes_form(r)) return !strcmp(method, "POST");
+    return !strcmp(method, "GET") || !strcmp(method, "HEAD");
+}
+
 /* 1 when the request is refused before its body, if any, is read. */
 static int refuse_early(request *r, const char *method)
 {
     snprintf(r->method, sizeof(r->method), "%s", method);
-    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        r->answer = serve_answer_error(405, NULL, "This Hub is only read");
-        serve_answer_header(&r->answer, "Allow", "GET, HEAD");
-    } else if (has_body(r)) {
+    if (!is_method(r, method))
+        r->answer = refuse_method(r);
+    else if (has_body(r) && !takes_form(r))
         r->answer = serve_answer_error(400, NULL, "This Hub takes no body");
-    } else {
+    else if (has_body(r) && is_allowed(r) <= 0)
+        r->answer = refuse(r, is_allowed(r));
+    else
         return 0;
-    }
     serve_answer_header(&r->answer, "Connection", "close");
     return 1;
+}
+
+/* What is too much is read, since that is how a request ends, but not kept. -1: no memory. */
+static int take_body(body *to, const char *data, size_t length)
+{
+    size_t need = to->length + length + 1;
+    if (need > BODY_MAX) to->too_large = 1;
+    if (to->too_large) return 0;
+    if (need > to->capacity) {
+        size_t capacity = need + need / 2 + BODY_STEP;
+        char *more = realloc(to->text, capacity);
+        if (!more) return -1;
+        to->text = more;
+        to->capacity = capacity;
+    }
+    memcpy(to->text + to->length, data, length);
+    to->length += length;
+    to->text[to->length] = 0;
+    return 0;
+}
+
+/* 1 when the form is read; 0: r->answer says why not. */
+static int read_form(request *r)
+{
+    const char *type = header(r, "Content-Type");
+    if (r->body.too_large)
+        r->answer = serve_answer_error(413, NULL, "The form is too large: at most %d bytes", BODY_MAX);
+    else if (r->body.length && (!type || strncasecmp(type, "application/x-www-form-urlencoded", 33) != 0))
+        r->answer =
+            serve_answer_error(415, NULL, "The body isn't a form (application/x-www-form-urlencoded)");
+    else if (r->body.length && serve_form_values(&r->body.count, r->body.text, "paths") != 0)
+        r->answer = serve_answer_error(400, NULL, "The form isn't percent-encoded as it should be");
+    else
+        return 1;
+    return 0;
 }
 
 /* Answers at once what can be. 0: it takes the disk. */
 static int begin(request *r)
 {
-    unsigned status;
-    const char *fault = serve_address_parse(&r->address, &status, r->path, r->query);
     int allowed = is_allowed(r);
     if (allowed <= 0)
         r->answer = refuse(r, allowed);
-    else if (fault)
-        r->answer = serve_answer_error(status, NULL, "%s", fault);
-    else
+    else if (r->fault)
+        r->answer = serve_answer_error(r->fault_status, NULL, "%s", r->fault);
+    else if (!takes_form(r) || read_form(r))
         return answer(r, 0);
     return 1;
 }
@@ -243,6 +313,7 @@ static void free_answer(request *r)
 
 static enum MHD_Result send_answer(request *r)
 {
+    if (!takes_form(r)) serve_answer_unless(&r->answer, header(r, "If-None-Match"));
     if (!r->answer.response) return MHD_NO; /* no memory: the connection ends */
     enum MHD_Result rc = MHD_queue_response(r->connection, r->answer.status, r->answer.response);
     free_answer(r);
@@ -279,21 +350,23 @@ enum MHD_Result serve_on_request(void *cls, struct MHD_Connection *connection, c
                                  const char *method, const char *version, const char *data, size_t *size,
                                  void **context)
 {
-    (void)cls, (void)url, (void)version, (void)data;
+    (void)cls, (void)url, (void)version;
     request *r = *context;
     if (!r) return MHD_NO;
-    if (*size) { /* a body that was refused */
+    if (*size) {
+        size_t length = *size;
         *size = 0;
-        return MHD_YES;
+        return takes_form(r) && take_body(&r->body, data, length) != 0 ? MHD_NO : MHD_YES;
     }
     if (!r->begun) {
         r->begun = 1;
-        serve_connection_busy(connection_of(connection), 1);
+        r->fault = serve_address_parse(&r->address, &r->fault_status, r->path, r->query);
         if (refuse_early(r, method))
             return send_answer(r); /* which closes the connection: a body may follow */
         return MHD_YES;
     }
     if (!r->answered) {
+        serve_connection_busy(connection_of(connection), 1); /* all of the request is there */
         r->answered = begin(r);
         if (!r->answered) {
             MHD_suspend_connection(connection);
@@ -338,6 +411,7 @@ void serve_on_completed(void *cls, struct MHD_Connection *connection, void **con
     if (r->begun && !r->options->quiet) log_request(r, whole);
     free_answer(r);
     free(r->path);
+    free(r->body.text);
     free(r);
     *context = NULL;
     serve_count_active(-1);

@@ -18,7 +18,7 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from serving import KHUB, ask, serving
+from serving import KHUB, ask, eventually, serving
 
 SANITIZE = os.environ["KHUB_SANITIZE"] == "1"
 SECRET = b"nobody outside may read this"
@@ -214,6 +214,81 @@ def test_conditions(hub):
     assert ask(hub, path, Range="bytes=0-1", If_Range='"x"').body == LARGE
 
 
+@pytest.mark.parametrize("path", ["/api/models/org/m", "/api/models/org/m/refs", "/api/models/org/m/tree/main?recursive=true",
+                                  "/api/organizations/org/overview"])
+def test_conditions_of_the_api(hub, path):
+    first = ask(hub, path)
+    etag = first.headers["ETag"]
+    assert first.status == 200 and ask(hub, path).headers["ETag"] == etag
+    for method in ("GET", "HEAD"):
+        got = ask(hub, path, method, If_None_Match=f'"x", W/{etag}')
+        assert (got.status, got.body, got.headers["ETag"]) == (304, b"", etag)
+        assert got.headers["X-Repo-Commit"] == first.headers["X-Repo-Commit"]
+    assert ask(hub, path, If_None_Match='"x"').body == first.body
+    assert "ETag" not in ask(hub, "/api/models/org/nosuch").headers and ask(hub, "/api/models/org/nosuch", If_None_Match="*").status == 404
+
+
+def test_a_change_is_another_etag(tmp_path):
+    model = tmp_path / "dir/models/org/m"
+    for branch in ("main", "next"):
+        (model / branch).mkdir(parents=True)
+        (model / branch / "a").write_text(branch)
+    with serving(tmp_path / "dir") as hub:
+        def of(path, tag="x"):
+            got = ask(hub, path, If_None_Match=tag)
+            return got.status, got.headers["ETag"]
+
+        tree, refs = "/api/models/org/m/tree/main", "/api/models/org/m/refs"
+        before = of(tree), of(refs)
+        assert before[0] != of("/api/models/org/m/tree/next")
+        (model / "main/a").write_text("later")
+        assert eventually(lambda: of(tree, before[0][1]), lambda got: got[0] == 200)[1] != before[0][1]
+        assert of(refs, before[1][1])[0] == 200
+
+
+# ---- what is asked with a form ----
+
+
+FORM = {"Content_Type": "application/x-www-form-urlencoded"}
+PATHS = "/api/models/org/m/paths-info/main"
+
+
+def test_paths(hub):
+    got = ask(hub, PATHS, "POST", b"paths=empty&paths=nosuch&paths=inside+absolute&expand=False", **FORM)
+    assert [e["path"] for e in json.loads(got.body)] == ["empty", "inside absolute"]
+    listed = {e["path"]: e for e in json.loads(ask(hub, "/api/models/org/m/tree/main").body)}
+    assert json.loads(got.body) == [listed["empty"], listed["inside absolute"]]
+    assert got.headers["X-Repo-Commit"] == ask(hub, "/api/models/org/m").headers["X-Repo-Commit"]
+    assert json.loads(ask(hub, PATHS, "POST", b"", **FORM).body) == []
+    assert ask(hub, PATHS, "POST", b"paths=empty", If_None_Match="*", **FORM).status == 200
+    chunked = raw(hub, b"POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nContent-Type: application/"
+                  b"x-www-form-urlencoded\r\n\r\n4\r\npath\r\n7\r\ns=empty\r\n0\r\n\r\n" % PATHS.encode())
+    assert chunked.startswith(b"HTTP/1.1 200") and chunked.endswith(b'"path":"empty"}]')
+
+
+def test_forms_that_are_refused(hub, folder):
+    many = b"&".join([b"paths=a"] * 1001)
+    for body, headers, status in ((many, FORM, 400), (b"paths=%2", FORM, 400), (b"paths=" + b"a" * (1 << 20), FORM, 413),
+                                  (b"{}", {"Content_Type": "application/json"}, 415)):
+        assert ask(hub, PATHS, "POST", body, **headers).status == status
+    for path in (b"..%2f..%2fsecret", b"out", b"out+absolute", b"/etc/passwd", b"proc"):
+        assert ask(hub, PATHS, "POST", b"paths=" + path, **FORM).body == b"[]"
+    for method in ("GET", "HEAD", "PUT"):
+        got = ask(hub, PATHS, method)
+        assert got.status == 405 and got.headers["Allow"] == "POST"
+    assert ask(hub, "/api/models/org/m/tree/main", "POST", b"paths=a", **FORM).headers["Allow"] == "GET, HEAD"
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n" % PATHS.encode()
+    inner = b"GET /org/m/resolve/main/config.json HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert raw(hub, head + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(inner) + inner).count(b"HTTP/1.1 ") == 1
+    begun = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port_of(hub)), timeout=30) as slow:  # --timeout 3
+        slow.sendall(head + b"Content-Length: 1000\r\n\r\n")
+        with pytest.raises(ConnectionError):
+            while time.monotonic() - begun < 25:
+                slow.sendall(b"x")
+                time.sleep(0.2)
+
+
 def test_an_empty_file(hub):
     got = ask(hub, "/org/m/resolve/main/empty")
     assert (got.status, got.body, got.headers["ETag"]) == (200, b"", '"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"')
@@ -385,6 +460,8 @@ def test_token(folder, tmp_path):
             assert ask(hub, target).status == 401
             assert ask(hub, target, Authorization="Bearer wrong").headers["X-Error-Message"] == "Invalid credentials in Authorization header"
             assert ask(hub, target, Authorization="Basic cmlnaHQ6").status == 401
+        early = b"POST /api/models/org/m/paths-info/main HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+        assert raw(hub, early).startswith(b"HTTP/1.1 401")  # before the body
         assert ask(hub, path, Authorization="Bearer right").body == b'{"a": 1}'
         assert ask(hub, path).headers["X-Error-Code"] == "RepoNotFound"
         assert "right" not in hub.log() and "wrong" not in hub.log()

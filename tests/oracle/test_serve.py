@@ -91,6 +91,27 @@ except h.errors.EntryNotFoundError as e:
     assert found[1:] == [["sub folder/caf\u00e9 #1%.txt"], "not found"]
 
 
+def test_paths_info(hub, tmp_path):
+    """The same of each path as the listing says, of those that are there."""
+    same, kernel, missing, kinds = python(hub, tmp_path, """
+def facts(entries):
+    return [[e.path, getattr(e, "size", None), getattr(e, "blob_id", None) or e.tree_id, e.lfs.sha256 if getattr(e, "lfs", None) else None] for e in entries]
+listed = list(api.list_repo_tree("org/tiny", recursive=True))
+asked = api.get_paths_info("org/tiny", [e.path for e in listed])
+kernel = api.get_paths_info("khub/norm", "build", repo_type="kernel", revision="refs/heads/v1", expand=True)
+kinds = []
+for repo, revision, paths in [("org/nosuch", "main", "a"), ("org/tiny", "v9", "a"), ("org/tiny", "main", ["config.json"] * 1001)]:
+    try:
+        api.get_paths_info(repo, paths, revision=revision)
+    except Exception as e:
+        kinds.append(type(e).__name__)
+print(json.dumps([facts(asked) == facts(listed) and len(listed) == 5, facts(kernel),
+                  facts(api.get_paths_info("org/tiny", ["nosuch", "empty", "../x", "", "sub folder/", "config.json/x"])), kinds]))""")
+    assert same
+    assert [k[0] for k in kernel] == ["build"] and [m[0] for m in missing] == ["empty"]
+    assert kinds == ["RepositoryNotFoundError", "RevisionNotFoundError", "BadRequestError"]
+
+
 def test_snapshot_download(hub, folder, tmp_path):
     path = python(hub, tmp_path, 'print(json.dumps(h.snapshot_download("org/tiny")))')
     got = {str(p.relative_to(path)): p.read_bytes() for p in pathlib.Path(path).rglob("*") if p.is_file()}

@@ -5,6 +5,7 @@
 
 #include "serve/address.h"
 #include "serve/folder.h"
+#include "serve/form.h"
 #include "serve/known.h"
 #include "serve/pointer.h"
 #include "serve/range.h"
@@ -40,6 +41,9 @@ START_TEST(addresses)
         {"/api/kernels/org/a/tree/v1", NULL, SERVE_TREE, SERVE_KERNEL, "org/a", "v1", ""},
         {"/api/kernels/org/a/tree/v1/build/x", NULL, SERVE_TREE, SERVE_KERNEL, "org/a", "v1", "build/x"},
         {"/api/kernels/org/a/tree/v1/build%2Fx", NULL, SERVE_TREE, SERVE_KERNEL, "org/a", "v1", "build/x"},
+        {"/api/kernels/org/a/paths-info/v1", NULL, SERVE_PATHS, SERVE_KERNEL, "org/a", "v1", ""},
+        {"/api/models/gpt2/paths-info/refs%2Fpr%2F4", NULL, SERVE_PATHS, SERVE_MODEL, "gpt2", "refs/pr/4",
+         ""},
         {"/kernels/org/a/resolve/v1/b/caf%C3%A9%20%25", NULL, SERVE_RESOLVE, SERVE_KERNEL, "org/a", "v1",
          "b/caf\xC3\xA9 %"},
         {"/org/m/resolve/main/x", NULL, SERVE_RESOLVE, SERVE_MODEL, "org/m", "main", "x"},
@@ -91,6 +95,8 @@ START_TEST(addresses_that_are_none)
         {"/api/kernels/a/b/nosuch", 404},
         {"/api/kernels/a/b/refs/x", 404},
         {"/api/kernels/a/b/revision", 404},
+        {"/api/kernels/a/b/paths-info", 404},
+        {"/api/kernels/a/b/paths-info/main/x", 404},
         {"/api/datasets/a/b", 404},
         {"/favicon.ico", 404},
     };
@@ -139,6 +145,35 @@ START_TEST(queries)
 END_TEST
 
 /* ---- what else a stranger writes ---- */
+
+START_TEST(forms)
+{
+    static const struct {
+        const char *form, *values; /* each behind a "|"; NULL: refused */
+    } cases[] = {
+        {"", ""},
+        {"paths=a", "|a"},
+        {"paths=a&paths=b%2Fc&expand=False", "|a|b/c"},
+        {"expand=True&paths=sub+folder%2Fcaf%C3%A9+%231%25.txt", "|sub folder/caf\xC3\xA9 #1%.txt"},
+        {"paths=&paths", "|"},
+        {"path=a&pathsx=b&&=&paths=a=b", "|a=b"},
+        {"paths=a&paths=%2", NULL},
+        {"paths=%00", NULL},
+        {"x=%&paths=a", "|a"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[100], joined[100] = "";
+        size_t count;
+        strcpy(text, cases[i].form);
+        int rc = serve_form_values(&count, text, "paths");
+        ck_assert_msg((rc == 0) == (cases[i].values != NULL), "%s", cases[i].form);
+        const char *value = text;
+        for (size_t k = 0; rc == 0 && k < count; k++, value += strlen(value) + 1)
+            strcat(strcat(joined, "|"), value);
+        if (rc == 0) ck_assert_str_eq(joined, cases[i].values);
+    }
+}
+END_TEST
 
 START_TEST(pointers)
 {
@@ -289,5 +324,5 @@ START_TEST(finding_without_memory)
 }
 END_TEST
 
-UNIT("serve", addresses, addresses_that_are_none, lengths_of_addresses, queries, pointers, etags,
+UNIT("serve", addresses, addresses_that_are_none, lengths_of_addresses, queries, forms, pointers, etags,
      what_a_revision_means, listing_without_memory, hashing_without_memory, finding_without_memory)
