@@ -55,10 +55,14 @@ typedef struct khub_removed {
 KHUB_API int khub_cache_remove(khub_removed *removed, const khub_cache *cache, const char *kind,
                                const char *repository, const char *commit, int dry_run, khub_error *err);
 
-/* Removes what nobody needs: revisions that no ref points at (none of a repository with a ref that can't be
- * read: a warning says which), blobs that no snapshot shows, partial downloads
- * that no process holds. */
-KHUB_API int khub_cache_prune(khub_removed *removed, const khub_cache *cache, int dry_run, khub_error *err);
+/* Called for each revision that has gone, or would go. */
+typedef void (*khub_pruned_fn)(void *user, const khub_cached_revision *revision);
+
+/* Removes what nobody needs: revisions that no ref points at, also when a lock names them (none of a
+ * repository with a ref that can't be read: a warning says which), blobs that no snapshot shows, partial
+ * downloads that no process holds. `fn` may be NULL. */
+KHUB_API int khub_cache_prune(khub_removed *removed, const khub_cache *cache, int dry_run, khub_pruned_fn fn,
+                              void *user, khub_error *err);
 
 typedef enum khub_file_state {
     KHUB_FILE_GOOD,

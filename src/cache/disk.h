@@ -9,6 +9,9 @@
  */
 int khub__disk_absolute(char **out, const char *path, khub_error *err);
 
+/* KHUB_E_IO when the cache is no folder and can't become one; one that isn't there is in order. */
+int khub__disk_check_cache(const char *cache, khub_error *err);
+
 /* One entry beneath a repository's folder: the open directory that holds it, and its name in there. */
 typedef struct khub__spot {
     int dir;          /* -1: not open */
@@ -44,7 +47,7 @@ int khub__disk_touch(const khub__store *store, const char *path);
 /* 1: `path` (absolute), links followed, is inside the cache. */
 int khub__disk_inside(const khub__store *store, const char *path);
 
-/* "PATH: can't WHAT: …" by errno; one that comes from a cache that can't be written says what to do. */
+/* "PATH: can't WHAT: …" by errno; for a cache that can't be written it names the cache and what to do. */
 int khub__disk_fail(khub_error *err, const khub__store *store, const char *path, const char *what);
 
 /* A name for a temporary file: `before`, 8 random hex digits, `after`. */

@@ -22,6 +22,8 @@ typedef struct plan {
     int unused;                  /* 1: blobs that no snapshot shows and partial downloads go too */
     int dry_run;
     khub_removed *removed;
+    khub_pruned_fn gone_fn; /* NULL: nobody wants to know */
+    void *user;
 } plan;
 
 static int is_of(const plan *p, const khub__cached_snapshot *snapshot)
@@ -42,13 +44,8 @@ static void choose_blobs(plan *p)
     }
 }
 
-static int remove_snapshot(plan *p, const khub__cached_snapshot *snapshot, khub_error *err)
+static int take_out_snapshot(const plan *p, const khub_cached_revision *revision, khub_error *err)
 {
-    const khub_cached_revision *revision = &snapshot->revision;
-    p->removed->revisions++;
-    for (size_t k = 0; k < revision->file_count; k++) /* copies go with it */
-        if (!snapshot->files[k].is_link) p->removed->bytes += snapshot->files[k].size;
-    if (p->dry_run) return KHUB_OK;
     khub__store store = khub__scan_store(p->cache, p->repo);
     char path[KHUB__LAYOUT_MAX];
     int rc = KHUB_OK;
@@ -61,6 +58,18 @@ static int remove_snapshot(plan *p, const khub__cached_snapshot *snapshot, khub_
     snprintf(path, sizeof(path), "trees/%s.json", revision->commit);
     if (rc == KHUB_OK) rc = khub__take_out_file(&store, path, err);
     return rc;
+}
+
+static int remove_snapshot(const plan *p, const khub__cached_snapshot *snapshot, khub_error *err)
+{
+    const khub_cached_revision *revision = &snapshot->revision;
+    int rc = p->dry_run ? KHUB_OK : take_out_snapshot(p, revision, err);
+    if (rc != KHUB_OK) return rc;
+    p->removed->revisions++;
+    for (size_t k = 0; k < revision->file_count; k++) /* copies go with it */
+        if (!snapshot->files[k].is_link) p->removed->bytes += snapshot->files[k].size;
+    if (p->gone_fn) p->gone_fn(p->user, revision);
+    return KHUB_OK;
 }
 
 /* Some blobs whose locks we hold. Who brings a blob or links to one holds its lock until the link is made, so
@@ -231,14 +240,16 @@ int khub_cache_remove(khub_removed *removed, const khub_cache *cache, const char
                     (!commit || !strcmp(cache->snapshots[i].revision.commit, commit));
         found += chosen[i];
     }
-    int rc = commit && !found ? khub__fail(err, KHUB_E_NOTFOUND,
-                                           "%s: there is no snapshot of %s in the cache", repository, commit)
-                              : carry_out(&p, err);
+    int rc = commit && !found
+                 ? khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no snapshot of %s in the cache (%s)",
+                              repository, commit, cache->path)
+                 : carry_out(&p, err);
     khub__free(chosen);
     return rc;
 }
 
-int khub_cache_prune(khub_removed *removed, const khub_cache *cache, int dry_run, khub_error *err)
+int khub_cache_prune(khub_removed *removed, const khub_cache *cache, int dry_run, khub_pruned_fn fn,
+                     void *user, khub_error *err)
 {
     memset(removed, 0, sizeof(*removed));
     unsigned char *chosen = khub__calloc(cache->snapshot_count + 1, 1);
@@ -258,7 +269,9 @@ int khub_cache_prune(khub_removed *removed, const khub_cache *cache, int dry_run
                   .chosen = chosen,
                   .unused = 1,
                   .dry_run = dry_run,
-                  .removed = removed};
+                  .removed = removed,
+                  .gone_fn = fn,
+                  .user = user};
         if (rc == KHUB_OK) rc = carry_out(&p, err);
     }
     khub__free(chosen);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "cache/disk.h"
 #include "cache/layout.h"
 
 #include <stdarg.h>
@@ -89,10 +90,9 @@ static int read_all(khub_cache *cache, khub_error *err)
 {
     char **names = NULL;
     size_t count = 0;
-    if (khub__file_kind(cache->path) == KHUB__FILE_NONE) return KHUB_OK;
-    int rc = khub__dir_list(&names, &count, cache->path, err);
-    if (rc == KHUB_E_NOTFOUND) /* a file */
-        rc = KHUB_E_IO;
+    int rc = khub__disk_check_cache(cache->path, err);
+    if (rc == KHUB_OK && khub__file_kind(cache->path) == KHUB__FILE_NONE) return KHUB_OK;
+    if (rc == KHUB_OK) rc = khub__dir_list(&names, &count, cache->path, err);
     if (rc == KHUB_OK && khub__grow((void **)&cache->repos, &cache->repo_capacity, count,
                                     sizeof(*cache->repos), KHUB__SCAN_MAX))
         rc = no_memory(err);

@@ -88,6 +88,15 @@ static int matches(const khub_cached_revision *revision, const char *repository,
            (!kind || !strcmp(revision->kind, kind));
 }
 
+static size_t count_matches(const khub_cache *cache, const char *repository, const char *kind)
+{
+    const khub_cached_revision *revision;
+    size_t count = 0;
+    for (size_t i = 0; (revision = khub_cache_at(cache, i)); i++)
+        count += (size_t)matches(revision, repository, kind);
+    return count;
+}
+
 static void list_json(const khub_cache *cache, const char *repository, const char *kind)
 {
     const khub_cached_revision *revision;
@@ -157,19 +166,25 @@ static int run_list(const khub_cache *cache, const cache_options *options, int c
                     khub_error *err)
 {
     (void)err;
+    const char *name = count ? names[0] : NULL;
     if (count > 1) return cli_usage("cache", "ls takes one repository, or none");
+    if (name && strchr(name, '@')) return cli_usage("cache", "ls takes a repository, ORG/NAME without \"@\"");
+    int missing = name && !count_matches(cache, name, options->kind);
     if (options->json)
-        list_json(cache, count ? names[0] : NULL, options->kind);
-    else
-        list_table(cache, count ? names[0] : NULL, options->kind);
-    return EXIT_DONE;
+        list_json(cache, name, options->kind);
+    else if (!missing)
+        list_table(cache, name, options->kind);
+    if (missing)
+        cli_print(stderr, "khub: %s: no %s of that name is in the cache (%s)\n", name,
+                  options->kind ? options->kind : "repository", khub_cache_path(cache));
+    return missing ? EXIT_FAILED : EXIT_DONE;
 }
 
 static void print_removed(const khub_removed *removed, const cache_options *options)
 {
     char size[32];
     if (options->json) {
-        printf("{\"freed\": %" PRIu64 ", \"repositories\": %zu, \"revisions\": %zu, \"blobs\": %zu, "
+        printf("\"freed\": %" PRIu64 ", \"repositories\": %zu, \"revisions\": %zu, \"blobs\": %zu, "
                "\"partial_downloads\": %zu, \"dry_run\": %s}\n",
                removed->bytes, removed->repositories, removed->revisions, removed->blobs,
                removed->partial_downloads, options->dry_run ? "true" : "false");
@@ -204,9 +219,8 @@ static const char *find_commit(const khub_cache *cache, const char *kind, const 
                                const char *wanted)
 {
     const khub_cached_revision *revision, *found = NULL;
-    size_t n = 0, all = 0;
+    size_t n = 0, all = count_matches(cache, repository, kind);
     for (size_t i = 0; (revision = khub_cache_at(cache, i)); i++) {
-        all += (size_t)matches(revision, repository, kind);
         if (!matches(revision, repository, kind) || !is_meant(revision, wanted)) continue;
         found = revision;
         n++;
@@ -237,11 +251,10 @@ static int remove_one(const khub_cache *cache, const cache_options *options, con
         return cli_usage("cache", "\"%s\" isn't ORG/NAME or ORG/NAME@REV", name);
     memcpy(repository, name, length);
     repository[length] = 0;
-    const khub_cached_revision *revision;
-    int known = 0;
-    for (size_t i = 0; (revision = khub_cache_at(cache, i)); i++)
-        known |= matches(revision, repository, kind);
-    if (at && known && !(commit = find_commit(cache, kind, repository, at + 1))) return EXIT_FAILED;
+    if (at && !count_matches(cache, repository, kind))
+        commit = at + 1; /* which isn't there: never the whole repository */
+    else if (at && !(commit = find_commit(cache, kind, repository, at + 1)))
+        return EXIT_FAILED;
     if (khub_cache_remove(removed, cache, kind, repository, commit, options->dry_run, err) == KHUB_OK)
         return EXIT_DONE;
     int status = cli_fail(err);
@@ -268,8 +281,31 @@ static int run_remove(const khub_cache *cache, const cache_options *options, int
         all.partial_downloads += one.partial_downloads;
         khub_cache_free(now);
     }
-    if (status == EXIT_DONE || all.revisions) print_removed(&all, options);
+    if (status != EXIT_DONE && !all.revisions) return status;
+    if (options->json) fputs("{", stdout);
+    print_removed(&all, options);
     return status;
+}
+
+/* What prune prints of each revision. */
+typedef struct pruning {
+    int json;
+    size_t count;
+} pruning;
+
+static void show_pruned(void *user, const khub_cached_revision *revision)
+{
+    pruning *p = user;
+    char size[32];
+    if (p->json) {
+        fputs(p->count++ ? ",\n {" : "{", stdout);
+        print_names_json(revision);
+        printf(", \"own_bytes\": %" PRIu64 "}", revision->own_bytes);
+        return;
+    }
+    printf("%-7s  ", revision->kind);
+    cli_name(stdout, revision->repository);
+    printf("@%.12s  %s\n", revision->commit, size_text(size, revision->own_bytes));
 }
 
 static int run_prune(const khub_cache *cache, const cache_options *options, int count, char **names,
@@ -277,10 +313,13 @@ static int run_prune(const khub_cache *cache, const cache_options *options, int 
 {
     (void)names;
     khub_removed removed;
+    pruning p = {.json = options->json};
     if (count > 0) return cli_usage("cache", "prune takes no names: it looks at the whole cache");
-    if (khub_cache_prune(&removed, cache, options->dry_run, err) != KHUB_OK) return cli_fail(err);
-    print_removed(&removed, options);
-    return EXIT_DONE;
+    if (p.json) fputs("{\"removed\": [", stdout);
+    int rc = khub_cache_prune(&removed, cache, options->dry_run, show_pruned, &p, err);
+    if (p.json) fputs("], ", stdout);
+    if (p.json || rc == KHUB_OK || removed.revisions) print_removed(&removed, options);
+    return rc == KHUB_OK ? EXIT_DONE : cli_fail(err);
 }
 
 typedef struct verification {
@@ -381,31 +420,37 @@ static int run(int argc, char **argv)
 const cli_command cli_cache = {
     .name = "cache",
     .summary = "what is in the cache, and taking it out: ls, rm, prune, verify",
-    .help = "khub cache ls | rm | prune | verify: the cache that all Hugging Face tools share\n\n"
-            "    khub cache ls\n"
-            "    khub cache rm kernels-community/activation@v1\n"
-            "    khub cache prune --dry-run\n"
-            "    khub cache verify kernels-community/activation\n\n"
-            "ls [REPO]             what is there: size, files, when a file of it was last read, refs\n"
-            "rm REPO[@REV]...      takes out a repository, or one revision of it (a ref, a commit, its first "
-            "6 digits),\n"
-            "                      without asking; files that another revision needs stay\n"
-            "prune                 takes out revisions that no ref names, files that no revision needs, and\n"
-            "                      downloads that were interrupted\n"
-            "verify [REPO]         hashes every file again\n\n"
-            "    --dry-run         rm, prune: only says what would be freed\n"
-            "    --kind KIND       kernel (rm's default), model, dataset or space; --model is --kind model\n"
-            "    --cache-dir DIR   instead of KERNELS_CACHE, HF_HUB_CACHE, HF_HOME/hub, "
-            "~/.cache/huggingface/hub\n"
-            "    --json            ls: {\"cache\", \"bytes\", \"revisions\": [{\"kind\", \"repository\", "
-            "\"commit\", \"refs\",\n"
-            "                      \"path\", \"files\", \"bytes\", \"own_bytes\", \"last_used\", "
-            "\"last_modified\"}], \"warnings\"}\n"
-            "                      rm, prune: {\"freed\", \"repositories\", \"revisions\", \"blobs\", "
-            "\"partial_downloads\",\n"
-            "                      \"dry_run\"}; verify: {\"files\": [{\"kind\", \"repository\", \"commit\", "
-            "\"file\", \"state\",\n"
-            "                      \"detail\"}], \"bad\"}\n\n"
-            "exit status of verify: 4 when a file is changed or missing\n",
+    .help =
+        "khub cache ls | rm | prune | verify: the cache that all Hugging Face tools share\n\n"
+        "    khub cache ls\n"
+        "    khub cache rm kernels-community/activation@v1\n"
+        "    khub cache prune --dry-run\n"
+        "    khub cache verify kernels-community/activation\n\n"
+        "ls [REPO]             what is there: size, files, when a file of it was last read, refs\n"
+        "rm REPO[@REV]...      takes out a repository, or one revision of it (a ref, a commit, its first "
+        "6 digits),\n"
+        "                      without asking; files that another revision needs stay\n"
+        "prune                 takes out revisions that no ref names (also those that only a kernels.lock "
+        "names, or\n"
+        "                      that were asked for by commit), files that no revision needs, and downloads "
+        "that were\n"
+        "                      interrupted; says which revisions, and the size of what each had for itself\n"
+        "verify [REPO]         hashes every file again\n\n"
+        "    --dry-run         rm, prune: only says what would go\n"
+        "    --kind KIND       kernel (rm's default), model, dataset or space; --model is --kind model\n"
+        "    --cache-dir DIR   instead of KERNELS_CACHE, HF_HUB_CACHE, HF_HOME/hub, "
+        "~/.cache/huggingface/hub\n"
+        "    --json            ls: {\"cache\", \"bytes\", \"revisions\": [{\"kind\", \"repository\", "
+        "\"commit\", \"refs\",\n"
+        "                      \"path\", \"files\", \"bytes\", \"own_bytes\", \"last_used\", "
+        "\"last_modified\"}], \"warnings\"}\n"
+        "                      rm, prune: {\"freed\", \"repositories\", \"revisions\", \"blobs\", "
+        "\"partial_downloads\",\n"
+        "                      \"dry_run\"}, prune also \"removed\": [{\"kind\", \"repository\", "
+        "\"commit\",\n"
+        "                      \"own_bytes\"}]; verify: {\"files\": [{\"kind\", \"repository\", \"commit\", "
+        "\"file\", \"state\",\n"
+        "                      \"detail\"}], \"bad\"}\n\n"
+        "exit status of verify: 4 when a file is changed or missing\n",
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/path.h"
+#include "cache/disk.h"
 #include "fetch/snapshots.h"
 #include "fetch/status.h"
 
@@ -34,6 +35,7 @@ static int open_store(khub__remote *remote, khub_error *err)
 {
     const char *dir = remote->session->options.cache_dir;
     int rc = khub__store_open(&remote->store, &remote->wanted.repo, dir, err);
+    if (rc == KHUB_OK) rc = khub__disk_check_cache(remote->store.cache, err); /* before anything is asked */
     if (rc != KHUB_OK || remote->wanted.repo.kind != KHUB__REPO_KERNEL ||
         !khub__client_offline(remote->session->client) ||
         khub__file_kind(remote->store.folder) == KHUB__FILE_DIRECTORY)

@@ -108,7 +108,7 @@ def test_several_at_once(cache):
 
 @pytest.mark.parametrize("arguments, words", [
     (["rm"], "which repository?"), (["rm", "@v1"], "isn't ORG/NAME"), (["rm", "a/b@"], "isn't ORG/NAME"), ([], "ls, rm, prune or verify?"),
-    (["clean"], 'there is no "clean"'), (["ls", "a", "b"], "one repository"), (["prune", "a"], "takes no names"),
+    (["clean"], 'there is no "clean"'), (["ls", "a", "b"], "one repository"), (["ls", "a/b@v1"], "without"), (["prune", "a"], "takes no names"),
     (["verify", "a", "b"], "one repository"), (["ls", "--dry-run"], "changes nothing"), (["ls", "--all"], 'no option "--all"')])
 def test_wrong_usage(cache, arguments, words):
     done = khub_cache(cache, *arguments)
@@ -125,18 +125,37 @@ def test_what_is_not_there(cache):
     done = khub_cache(cache, "rm", f"{KERNEL}@aaaaaaa")
     assert done.returncode == 1 and "2 snapshots in the cache can be meant" in done.stderr
     assert len(listed(cache)["revisions"]) == 4
-    assert khub_cache(cache, "verify", "no/body").returncode == 1
+    for arguments, words in ((["verify", "no/body"], f"no/body: isn't in the cache ({cache})"), (["ls", "no/body"], f"no/body: no repository of that name is in the cache ({cache})"),
+                             (["ls", KERNEL, "--model"], f"{KERNEL}: no model of that name is in the cache ({cache})")):
+        done = khub_cache(cache, *arguments)
+        assert (done.returncode, done.stderr) == (1, f"khub: {words}\n"), arguments
+    done = khub_cache(cache, "ls", "--json", "no/body")
+    assert done.returncode == 1 and json.loads(done.stdout)["revisions"] == []
+
+
+def test_a_revision_of_a_repository_without_any(cache):
+    """What an interrupted fetch left isn't the revision."""
+    blobs = cache / "kernels--org--started" / "blobs"
+    blobs.mkdir(parents=True)
+    (blobs / ("e" * 40 + ".0a1b2c3d.incomplete")).write_bytes(b"1234")
+    done = khub_cache(cache, "rm", "org/started@v1")
+    assert done.returncode == 1 and done.stdout == "" and len(list(blobs.iterdir())) == 1
+    assert done.stderr == f"khub: org/started: there is no snapshot of v1 in the cache ({cache})\n"
 
 
 def test_prune(cache):
     folder = cache / "kernels--kernels-community--activation"
     (folder / "blobs" / ("d" * 40)).write_bytes(b"12345")
     (folder / "blobs" / ("e" * 40 + ".0a1b2c3d.incomplete")).write_bytes(b"1234")
-    expected = {"freed": len(TWO) + 9, "repositories": 0, "revisions": 1, "blobs": 2, "partial_downloads": 1, "dry_run": True}
+    expected = {"freed": len(TWO) + 9, "repositories": 0, "revisions": 1, "blobs": 2, "partial_downloads": 1, "dry_run": True,
+                "removed": [{"kind": "kernel", "repository": KERNEL, "commit": B, "own_bytes": len(TWO)}]}
+    assert khub_cache(cache, "prune", "--dry-run").stdout == f"kernel   {KERNEL}@{B[:12]}  12 B\nwould free 21 B: 1 revision, 2 blobs, 1 partial download\n"
     assert json.loads(khub_cache(cache, "prune", "--dry-run", "--json").stdout) == expected
     assert json.loads(khub_cache(cache, "prune", "--json").stdout) == expected | {"dry_run": False}
     assert [r["commit"] for r in listed(cache)["revisions"]] == [A, C]
     assert len(list((folder / "blobs").iterdir())) == 2
+    assert json.loads(khub_cache(cache, "prune", "--json").stdout)["removed"] == []
+    assert khub_cache(cache, "prune").stdout == "freed 0 B: 0 revisions, 0 blobs, 0 partial downloads\n"
 
 
 def test_verify(cache):
@@ -186,8 +205,11 @@ def test_odd_things_are_warnings(cache):
 
 def test_a_cache_that_is_a_file(tmp_path):
     (tmp_path / "file").write_text("")
-    done = khub_cache(tmp_path / "file", "ls")
-    assert done.returncode == 1 and "file" in done.stderr
+    for arguments in (["ls"], ["prune"], ["rm", KERNEL], ["verify"]):
+        done = khub_cache(tmp_path / "file", *arguments)
+        assert (done.returncode, done.stderr) == (1, f"khub: the cache {tmp_path}/file is a file, a folder is needed; HF_HUB_CACHE or --cache-dir names another\n")
+    done = khub_cache(tmp_path / "file" / "below", "ls")
+    assert done.returncode == 1 and f"the cache {tmp_path}/file/below can't be made beneath a file" in done.stderr
 
 
 def test_help_has_an_example_first(cache):

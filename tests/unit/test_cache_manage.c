@@ -279,16 +279,16 @@ START_TEST(pruning_takes_what_nobody_needs)
     put(at(FOLDER "/.khub-0a1b2c3d.tmp"), "young");
     reread();
     khub_removed removed, dry;
-    ck_khub_ok(khub_cache_prune(&dry, cache, 1, &err), &err);
+    ck_khub_ok(khub_cache_prune(&dry, cache, 1, NULL, NULL, &err), &err);
     int fd = open(at(".locks/" FOLDER "/" HELLO_SHA256 ".lock"), O_RDWR | O_CREAT, 0666);
     ck_assert_int_eq(flock(fd, LOCK_EX), 0);
-    ck_khub_ok(khub_cache_prune(&removed, cache, 0, &err), &err); /* something is being fetched */
+    ck_khub_ok(khub_cache_prune(&removed, cache, 0, NULL, NULL, &err), &err); /* something is being fetched */
     ck_assert_uint_eq(removed.revisions, 0);
     ck_assert_uint_eq(removed.partial_downloads, 0);
     ck_assert_uint_eq(removed.blobs, 1);
     close(fd);
     reread();
-    ck_khub_ok(khub_cache_prune(&removed, cache, 0, &err), &err);
+    ck_khub_ok(khub_cache_prune(&removed, cache, 0, NULL, NULL, &err), &err);
     ck_assert_uint_eq(dry.bytes, 16); /* "unused", "the peer's" */
     ck_assert_uint_eq(dry.revisions, 1);
     ck_assert_uint_eq(dry.blobs, 1);
@@ -393,7 +393,7 @@ static int manage(void *user, khub_error *e)
     int rc = khub_cache_read(&one, cache_root, e);
     if (rc == KHUB_OK) rc = khub_cache_verify(&bad, one, NULL, note, &s, e);
     if (rc == KHUB_OK) rc = khub_cache_remove(&removed, one, "kernel", "org/name", COMMIT, 1, e);
-    if (rc == KHUB_OK) rc = khub_cache_prune(&removed, one, 1, e);
+    if (rc == KHUB_OK) rc = khub_cache_prune(&removed, one, 1, NULL, NULL, e);
     khub_cache_free(one);
     return rc;
 }

@@ -1,6 +1,8 @@
 /* What systems do to a cache: umasks, users, full disks, file systems without links or without writing. */
 #include "cache.h"
 
+#include <khub/cache.h>
+
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -136,9 +138,16 @@ START_TEST(a_cache_that_cannot_be_written_is_read)
     ck_khub_ok(khub__store_ref(commit, NULL, &store, "v1", &err), &err);
     ck_khub_ok(khub__store_set_ref(&store, "v1", COMMIT, &err), &err); /* it says so already */
     ck_khub_ok(khub__store_link(&store, COMMIT, "a.txt", HELLO_GIT, &err), &err);
-    ck_khub_fails(khub__store_set_ref(&store, "v1", COMMIT2, &err), &err, KHUB_E_IO, "KERNELS_CACHE");
+    ck_khub_fails(khub__store_set_ref(&store, "v1", COMMIT2, &err), &err, KHUB_E_IO, "is read-only: ");
     ck_khub_fails(bring(COMMIT, "b.txt", HELLO_SHA256, HELLO, &err), &err, KHUB_E_IO,
-                  "Read-only file system; KERNELS_CACHE");
+                  "Read-only file system; HF_HUB_CACHE or");
+    khub_cache *found;
+    khub_removed removed;
+    ck_khub_ok(khub_cache_read(&found, cache_root, &err), &err);
+    ck_khub_fails(khub_cache_remove(&removed, found, "kernel", "org/name", NULL, 0, &err), &err, KHUB_E_IO,
+                  "is read-only: ");
+    ck_assert_uint_eq(removed.revisions, 0); /* what couldn't be removed wasn't */
+    khub_cache_free(found);
     ck_assert_int_eq(umount(cache_root), 0);
     cache_end();
 }
@@ -172,7 +181,10 @@ START_TEST(another_user_reads_and_adds)
         if (setgid(999) != 0 || setuid(12346) != 0) _exit(1);
         if (!khub__store_has(&store, COMMIT, "a.txt", 6)) _exit(2);
         int rc = bring(COMMIT, "c.txt", BIG_SHA256, "", &own);
-        _exit(rc == KHUB_E_IO && strstr(own.message, "Permission denied; KERNELS_CACHE") ? 0 : 3);
+        _exit(rc == KHUB_E_IO && strstr(own.message, "is read-only for this user: ") &&
+                      strstr(own.message, "Permission denied; HF_HUB_CACHE")
+                  ? 0
+                  : 3);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
@@ -291,8 +303,9 @@ START_TEST(a_home_that_is_not_there)
         if (khub__store_ref(commit, NULL, &store, "v1", &err) != KHUB_E_NOTFOUND) _exit(3);
         khub_error_clear(&err);
         int rc = bring(COMMIT, "a", HELLO_GIT, HELLO, &err);
-        _exit(rc == KHUB_E_IO && strstr(err.message, "nobody/.cache/huggingface/hub/kernels--org--name") &&
-                      strstr(err.message, "Permission denied; KERNELS_CACHE")
+        _exit(rc == KHUB_E_IO && strstr(err.message, "the cache ") &&
+                      strstr(err.message,
+                             "nobody/.cache/huggingface/hub can't be made: Permission denied; HF_HUB_CACHE")
                   ? 0
                   : 4);
     }

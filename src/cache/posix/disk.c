@@ -1,6 +1,7 @@
 #include "cache/disk.h"
 
 #include "base/error.h"
+#include "base/home.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
@@ -39,14 +40,51 @@ int khub__disk_path(char out[KHUB__DISK_PATH_MAX], const khub__store *store, con
     return n > 0 && n < KHUB__DISK_PATH_MAX ? 0 : -1;
 }
 
+/* What puts the cache elsewhere. */
+static const char *advice(void)
+{
+    return khub__env("KERNELS_CACHE") ? "KERNELS_CACHE or khub_hub_options.cache_dir names another"
+                                      : "HF_HUB_CACHE or khub_hub_options.cache_dir names another";
+}
+
+int khub__disk_check_cache(const char *cache, khub_error *err)
+{
+    struct stat st;
+    int there = stat(cache, &st) == 0;
+    if (there && !S_ISDIR(st.st_mode))
+        return khub__fail(err, KHUB_E_IO, "the cache %s is a file, a folder is needed; %s", cache, advice());
+    if (!there && errno == ENOTDIR)
+        return khub__fail(err, KHUB_E_IO, "the cache %s can't be made beneath a file; %s", cache, advice());
+    return KHUB_OK;
+}
+
+/* The cache isn't there and can't be made, by errno. */
+static int fail_to_make(khub_error *err, const char *cache)
+{
+    int e = errno;
+    if (khub__disk_check_cache(cache, err) != KHUB_OK) return KHUB_E_IO;
+    return khub__fail(err,
+                      e == ENOSPC || e == EDQUOT ? KHUB_E_NOSPACE
+                      : e == ENOMEM              ? KHUB_E_NOMEM
+                                                 : KHUB_E_IO,
+                      "the cache %s can't be made: %s; %s", cache, strerror(e), advice());
+}
+
+/* What an `e` of EROFS, EACCES or EPERM says about the cache as a whole. */
+static const char *state_of(const char *cache, int e)
+{
+    if (e == EROFS) return " is read-only";
+    if (access(cache, R_OK | X_OK) != 0) return " can't be read by this user";
+    return access(cache, W_OK) != 0 ? " is read-only for this user" : "";
+}
+
 int khub__disk_fail(khub_error *err, const khub__store *store, const char *path, const char *what)
 {
     int e = errno;
     if (e == EROFS || e == EACCES || e == EPERM)
-        return khub__fail(
-            err, KHUB_E_IO,
-            "%s/%s: can't %s: %s; KERNELS_CACHE or HF_HUB_CACHE names a cache that can be written",
-            store->folder, path, what, strerror(e));
+        return khub__fail(err, KHUB_E_IO, "the cache %s%s: %s/%s: can't %s: %s; %s", store->cache,
+                          state_of(store->cache, e), khub__path_name(store->folder), path, what, strerror(e),
+                          advice());
     if (e == ELOOP || e == ENOTDIR)
         return khub__fail(err, KHUB_E_IO,
                           "%s/%s: can't %s: a link or a file stands where a directory should be",
@@ -137,12 +175,15 @@ static int make_folder(int cache, const char *name)
     return -1;
 }
 
-static int open_folder(const khub__store *store, int make)
+/* *no_cache becomes 1 when it is the cache itself that can't be made. */
+static int open_folder(int *no_cache, const khub__store *store, int make)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    *no_cache = 0;
     int fd = open(store->folder, flags);
-    if (fd >= 0 || errno != ENOENT || !make || make_above(store->cache) != 0) return fd;
-    int cache = open(store->cache, flags);
+    if (fd >= 0 || errno != ENOENT || !make) return fd;
+    int cache = make_above(store->cache) == 0 ? open(store->cache, flags) : -1;
+    *no_cache = cache < 0;
     if (cache < 0) return -1;
     tag(cache);
     int rc = make_folder(cache, khub__path_name(store->folder)), saved = errno;
@@ -168,8 +209,9 @@ int khub__spot_open(khub__spot *out, const khub__store *store, const char *path,
 {
     char part[256]; /* as long as a name may be, and its NUL */
     const char *slash;
+    int no_cache;
     out->name = path;
-    out->dir = open_folder(store, make);
+    out->dir = open_folder(&no_cache, store, make);
     while (out->dir >= 0 && (slash = strchr(out->name, '/')) != NULL) {
         size_t length = (size_t)(slash - out->name);
         if (length >= sizeof(part)) {
@@ -184,6 +226,8 @@ int khub__spot_open(khub__spot *out, const khub__store *store, const char *path,
         out->name = slash + 1;
     }
     if (out->dir >= 0) return KHUB_OK;
+    if (no_cache) return fail_to_make(err, store->cache);
+    if (errno == ENOTDIR && khub__disk_check_cache(store->cache, err) != KHUB_OK) return KHUB_E_IO;
     return make || errno != ENOENT
                ? khub__disk_fail(err, store, path, make ? "make it" : "open it")
                : khub__fail(err, KHUB_E_NOTFOUND, "%s/%s: isn't there", store->folder, path);
@@ -227,7 +271,7 @@ int khub__disk_put(const khub__store *store, const char *path, const void *data,
     /* in the repository's own folder: the other tools take every file in refs/ for a ref */
     char name[KHUB__TEMPORARY_MAX];
     khub__disk_temporary(name, ".khub-", ".tmp");
-    int folder = open_folder(store, 0);
+    int unneeded, folder = open_folder(&unneeded, store, 0);
     if (folder < 0 || write_temporary(folder, name, data, bytes) != 0) {
         rc = khub__disk_fail(err, store, path, "write it");
     } else if (renameat(folder, name, spot.dir, spot.name) != 0) {
