@@ -46,6 +46,7 @@ typedef struct khub_hub_options {
         *trust; /* "ORG" or "ORG/NAME", NULL-terminated: publishers that the caller vouches for */
     khub_progress_fn progress; /* NULL: none */
     void *progress_user;       /* handed to it */
+    int no_retry; /* 1: what fails on the way to the Hub isn't tried again; 0: as KHUB_RETRIES says */
 } khub_hub_options;
 
 /* A repository at one commit, in the cache. */

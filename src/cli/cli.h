@@ -86,6 +86,13 @@ void cli_name(FILE *to, const char *name);
 void cli_print(FILE *to, const char *format, ...) KHUB_PRINTF(2, 3);
 void cli_vprint(FILE *to, const char *format, va_list args) KHUB_PRINTF(2, 0);
 
+/* Turns the names that libkhub's messages have for its options ("khub_hub_options.trust") into those of the
+ * command line ("--trust"). cli_print does it. */
+void cli_own_words(char *text);
+
+/* 1 for "1", "ON", "YES", "TRUE" in any case: how the Hugging Face tools read a variable. */
+int cli_env_is_true(const char *name);
+
 /* Writes `length` bytes of text as a JSON string with its quotes; a terminal isn't steered by it either. */
 void cli_json_string(FILE *to, const char *text, size_t length);
 /* The same of a text that ends with NUL; null for NULL. */

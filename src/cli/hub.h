@@ -15,7 +15,7 @@ void cli_hub_init(cli_hub *hub);
 /* Rows for a command's table of options, and their lines for its help. */
 #define CLI_HUB_OPTIONS(hub)                                                                                 \
     {"--cache-dir", CLI_TEXT, &(hub).options.cache_dir}, {"--offline", CLI_FLAG, &(hub).options.offline},    \
-        {"--refresh", CLI_FLAG, &(hub).options.refresh},                                                     \
+        {"--refresh", CLI_FLAG, &(hub).options.refresh}, {"--no-retry", CLI_FLAG, &(hub).options.no_retry},  \
     {                                                                                                        \
         "--trust", CLI_LIST, &(hub).trust                                                                    \
     }
@@ -23,6 +23,7 @@ void cli_hub_init(cli_hub *hub);
     "    --trust WHOM      loads kernels of ORG or ORG/NAME though the Hub doesn't call it trusted; again "  \
     "for more\n"                                                                                             \
     "    --refresh         asks the Hub where a version stands, however fresh the cache's word is\n"         \
+    "    --no-retry        gives up at once when the Hub can't be reached (or KHUB_RETRIES=0)\n"             \
     "    --offline         no network: what the cache has (or HF_HUB_OFFLINE=1)\n"                           \
     "    --cache-dir DIR   instead of the cache that all Hugging Face tools share\n"
 

@@ -1,6 +1,7 @@
 /* Options, messages, exit statuses. */
 #include "cli.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -194,6 +195,19 @@ void cli_note(const char *format, ...)
     cli_vprint(stderr, format, args);
     fputc('\n', stderr);
     va_end(args);
+}
+
+int cli_env_is_true(const char *name)
+{
+    static const char *const words[] = {"1", "ON", "YES", "TRUE"};
+    const char *value = getenv(name);
+    for (size_t i = 0; value && i < sizeof(words) / sizeof(*words); i++) {
+        size_t n = 0;
+        while (value[n] && toupper((unsigned char)value[n]) == words[i][n])
+            n++;
+        if (!value[n] && !words[i][n]) return 1;
+    }
+    return 0;
 }
 
 int cli_platform(khub_platform **out, const char *file, const char *backend, khub_error *err)

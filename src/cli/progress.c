@@ -1,7 +1,5 @@
 #include "progress.h"
 
-#include <stdlib.h>
-
 enum { WIDTH = 24, FIRST_MS = 250, EVERY_MS = 100 };
 
 static int64_t started_ms, drawn_ms;
@@ -11,9 +9,8 @@ static int is_drawn;
 static int is_wanted(void)
 {
     static int wanted = -1;
-    const char *off = getenv("HF_HUB_DISABLE_PROGRESS_BARS");
     if (wanted < 0)
-        wanted = cli_is_terminal(stderr) && !cli_quiet() && !(off && strchr("1yYtToO", off[0]) && off[0]);
+        wanted = cli_is_terminal(stderr) && !cli_quiet() && !cli_env_is_true("HF_HUB_DISABLE_PROGRESS_BARS");
     return wanted;
 }
 

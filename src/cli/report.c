@@ -121,6 +121,16 @@ static void print_field(FILE *to, const char *name, const char *value)
     cli_json_text(to, value);
 }
 
+static void print_reason(FILE *to, const char *reason)
+{
+    char words[2048];
+    if (reason) {
+        snprintf(words, sizeof(words), "%s", reason);
+        cli_own_words(words);
+    }
+    print_field(to, "reason", reason ? words : NULL);
+}
+
 void cli_report_json(FILE *to, const khub_report *report, const char *reason)
 {
     const khub_slot_report *line;
@@ -133,7 +143,7 @@ void cli_report_json(FILE *to, const khub_report *report, const char *reason)
         print_field(to, "kernel", line->kernel);
         print_field(to, "variant", line->variant);
         print_field(to, "function", line->function);
-        print_field(to, "reason", reason_of(line, reason));
+        print_reason(to, reason_of(line, reason));
         fprintf(to, ",\"deterministic\":%s,\"mapped\":%s}", line->deterministic ? "true" : "false",
                 line->mapped ? "true" : "false");
     }

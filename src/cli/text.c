@@ -56,6 +56,22 @@ void cli_name(FILE *to, const char *name)
     put(to, name, strlen(name), "");
 }
 
+void cli_own_words(char *text)
+{
+    static const struct {
+        const char *theirs, *ours; /* never longer */
+    } names[] = {{"khub_hub_options.trust", "--trust"},
+                 {"khub_hub_options.cache_dir", "--cache-dir"},
+                 {"khub_hub_options.offline", "--offline"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        size_t theirs = strlen(names[i].theirs), ours = strlen(names[i].ours);
+        for (char *at = text; (at = strstr(at, names[i].theirs)); at += ours) {
+            memcpy(at, names[i].ours, ours);
+            memmove(at + ours, at + theirs, strlen(at + theirs) + 1);
+        }
+    }
+}
+
 void cli_vprint(FILE *to, const char *format, va_list args)
 {
     char usual[2048], *text = usual;
@@ -66,6 +82,7 @@ void cli_vprint(FILE *to, const char *format, va_list args)
         vsnprintf(text, (size_t)n + 1, format, again);
     va_end(again);
     if (!text) text = usual; /* no memory: its start */
+    cli_own_words(text);
     cli_text(to, text, strlen(text));
     if (text != usual) free(text);
 }

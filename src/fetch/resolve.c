@@ -40,19 +40,29 @@ static const khub__ref *find_ref(const khub__refs *refs, const char *name)
     return NULL;
 }
 
+static const char *hint(const khub__wanted *wanted)
+{
+    return khub__commit_hint(wanted->revision + (wanted->version >= 0)); /* behind the "v" */
+}
+
 static int fail_version(const khub__refs *refs, const khub__wanted *wanted, khub_error *err)
 {
     char *versions = list_versions(refs);
     if (!versions) return khub__fail_memory(err, "resolving a version");
-    int rc =
-        *wanted->revision
-            ? khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no version %lld; its versions: %s",
-                         wanted->repo.id, (long long)wanted->version, versions)
-            : khub__fail(
-                  err, KHUB_E_INVAL,
-                  "%s: which version? Its versions: %s; a version never changes what its functions mean, so "
-                  "one has to be named: %s@v1",
-                  wanted->repo.id, versions, wanted->repo.id);
+    int rc;
+    if (!*wanted->revision)
+        rc = khub__fail(
+            err, KHUB_E_INVAL,
+            "%s: which version? Its versions: %s; a version never changes what its functions mean, so "
+            "one has to be named: %s@v1",
+            wanted->repo.id, versions, wanted->repo.id);
+    else if (wanted->version >= 0)
+        rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no version %lld; its versions: %s%s",
+                        wanted->repo.id, (long long)wanted->version, versions, hint(wanted));
+    else
+        rc = khub__fail(err, KHUB_E_NOTFOUND,
+                        "%s: there is no version, branch or tag \"%s\"; its versions: %s", wanted->repo.id,
+                        wanted->revision, versions);
     khub__free(versions);
     return rc;
 }
@@ -60,6 +70,7 @@ static int fail_version(const khub__refs *refs, const khub__wanted *wanted, khub
 static void note_newer(const khub__refs *refs, const khub__wanted *wanted)
 {
     int64_t newest = wanted->version;
+    if (newest < 0) return;
     for (size_t i = 0; i < refs->branch_count; i++)
         if (khub__version_of(refs->branches[i].name) > newest)
             newest = khub__version_of(refs->branches[i].name);
@@ -68,7 +79,7 @@ static void note_newer(const khub__refs *refs, const khub__wanted *wanted)
                   (long long)wanted->version, (long long)newest);
 }
 
-/* A version: the list of branches answers, and says what there is when it isn't there. */
+/* The list of branches and tags answers, and says which versions there are when it isn't there. */
 static int ask_version(khub__resolved *out, const khub__wanted *wanted, khub__client *client, khub_error *err)
 {
     khub__refs refs = {0};
@@ -89,10 +100,18 @@ static int ask_version(khub__resolved *out, const khub__wanted *wanted, khub__cl
     return rc;
 }
 
+/* A version that is written wrong, or a branch or tag with such a name: "vv", "v1x", "1.0". */
+static int is_nearly_a_version(const khub__wanted *wanted)
+{
+    const char *revision = wanted->revision;
+    return wanted->repo.kind == KHUB__REPO_KERNEL && *revision && strchr("vV0123456789", *revision) &&
+           !strchr(revision, '/') && !*hint(wanted);
+}
+
 static int ask(khub__resolved *out, const khub__store *store, const khub__wanted *wanted,
                khub__client *client, khub_error *err)
 {
-    int rc = wanted->version >= 0 || !*wanted->revision
+    int rc = wanted->version >= 0 || !*wanted->revision || is_nearly_a_version(wanted)
                  ? ask_version(out, wanted, client, err)
                  : khub__client_commit(out->commit, client, &wanted->repo, wanted->revision, err);
     if (rc != KHUB_OK) return rc;
@@ -124,9 +143,10 @@ static int fail_offline(const khub__store *store, const khub__wanted *wanted, kh
             khub__text_addf(&list, "%s%s", i ? ", " : "; the cache has the commits ", commits[i]);
     khub__free(commits);
     char advice[KHUB__ADVICE_MAX];
-    int rc = khub__fail(err, KHUB_E_OFFLINE, "%s%s%s: isn't in the cache (%s)%s; %s", wanted->repo.id,
-                        *wanted->revision ? "@" : "", wanted->revision, store->cache,
-                        list.length ? list.data : "", khub__advise_download(advice, store, wanted));
+    int rc =
+        khub__fail(err, KHUB_E_OFFLINE, "%s%s%s: isn't in the cache (%s)%s%s; %s", wanted->repo.id,
+                   *wanted->revision ? "@" : "", wanted->revision, store->cache, list.length ? list.data : "",
+                   hint(wanted), khub__advise_download(advice, store, wanted));
     khub__text_free(&list);
     return rc;
 }

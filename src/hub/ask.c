@@ -29,8 +29,9 @@ int khub__client_tell(khub__client *client, khub_error *err)
 int khub__client_connect(khub__client *client, const char *what, khub_error *err)
 {
     if (client->settings.offline)
-        return khub__fail(err, KHUB_E_OFFLINE,
-                          "%s: can't be asked for, the network is off (--offline or HF_HUB_OFFLINE)", what);
+        return khub__fail(
+            err, KHUB_E_OFFLINE,
+            "%s: can't be asked for, the network is off (khub_hub_options.offline or HF_HUB_OFFLINE)", what);
     if (client->engine && !khub__engine_is_own(client->engine)) client->engine = NULL;
     return client->engine ? KHUB_OK : khub__engine_open(&client->engine, &client->settings, err);
 }
@@ -64,16 +65,16 @@ static void say_wait(const khub__transfer *transfer, const khub__client *client,
     snprintf(answer, sizeof(answer), "it answers %d", status);
     khub__copy(words, sizeof(words), transfer->broken ? transfer->why.message : answer);
     khub__token_hide(words, client->settings.token);
-    khub__log(KHUB_LOG_NOTICE, "hub", "", "%s %s: %.600s; tries again in %lld s (%u of %d)",
+    khub__log(KHUB_LOG_NOTICE, "hub", "", "%s %s: %.600s; tries again in %lld s (%u of %u)",
               transfer->broken && !status ? "can't reach" : "waits for", client->settings.endpoint, words,
-              (long long)((wait_ms + 999) / 1000), retry + 1, KHUB__RETRIES + 1);
+              (long long)((wait_ms + 999) / 1000), retry + 1, client->settings.retries + 1);
 }
 
 int64_t khub__client_retry(unsigned *retries, const khub__client *client, const khub__transfer *transfer)
 {
     int status = transfer->broken ? 0 : transfer->answer.status;
     if (transfer->status != KHUB_OK || client->hurries || !khub__is_passing(status)) return -1;
-    if (*retries >= KHUB__RETRIES) return -1;
+    if (*retries >= client->settings.retries) return -1;
     int64_t wait = khub__retry_wait_ms(&transfer->answer, ++*retries);
     if (wait < 0) return -1;
     say_wait(transfer, client, wait, *retries);

@@ -37,8 +37,9 @@ static int fail_repo(const refusal *r)
 
 static int fail_revision(const refusal *r)
 {
-    return khub__fail(r->err, KHUB_E_NOTFOUND, "%s: has no revision \"%s\" at %s", id_of(r),
-                      r->asked->revision ? r->asked->revision : "?", r->asked->settings->endpoint);
+    const char *revision = r->asked->revision ? r->asked->revision : "?";
+    return khub__fail(r->err, KHUB_E_NOTFOUND, "%s: has no revision \"%s\" at %s%s", id_of(r), revision,
+                      r->asked->settings->endpoint, khub__commit_hint(revision));
 }
 
 static int fail_entry(const refusal *r)

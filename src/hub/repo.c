@@ -108,6 +108,12 @@ int khub__is_commit(const char *text)
     return !text[length] && (length == 40 || length == 64);
 }
 
+const char *khub__commit_hint(const char *revision)
+{
+    size_t length = strspn(revision, "0123456789abcdefABCDEF");
+    return !revision[length] && length >= 7 && length < 40 ? "; a commit has 40 digits" : "";
+}
+
 /* Bytes of the UTF-8 character at `text`, of which `length` are left; 0: it is none (RFC 3629). */
 static size_t character(const unsigned char *text, size_t length)
 {

@@ -37,6 +37,10 @@ void khub__repo_owner(char out[KHUB__REPO_ID_MAX + 1], const khub__repo *repo);
 /* 1 for a commit's name: 40 or 64 lower-case hex digits. */
 int khub__is_commit(const char *text);
 
+/* What to add where a revision isn't found: "; a commit has 40 digits" for one that looks like the beginning
+ * of a commit (git shows 7 digits and more), else "". */
+const char *khub__commit_hint(const char *revision);
+
 /* 1 for a path inside a repository that is safe to make on disk: parts that aren't empty, "." or "..", no
  * backslash, drive letter, NUL or control character, valid UTF-8, at most 1,000 bytes, each part at most 255.
  */

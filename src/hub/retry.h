@@ -4,7 +4,8 @@
 
 #include "hub/answer.h"
 
-enum { KHUB__RETRIES = 5 };
+/* How often a request that fails is sent again, unless KHUB_RETRIES says another number; and at most. */
+enum { KHUB__RETRIES = 5, KHUB__RETRIES_MAX = 100 };
 
 /* 1 for what may go away by itself: 408, 429, 500, 502, 503, 504, and 0 (the connection failed). */
 int khub__is_passing(int status);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "hub/retry.h"
 #include "hub/token.h"
 #include "hub/url.h"
 
@@ -18,6 +19,15 @@ static uint32_t timeout_ms(const char *name)
     double seconds = value ? strtod(value, &end) : 0;
     if (!value || end == value || !(seconds > 0)) return DEFAULT_MS;
     return seconds > MAX_S ? MAX_S * 1000u : seconds < 0.001 ? 1 : (uint32_t)(seconds * 1000);
+}
+
+/* KHUB_RETRIES: how often a request that fails is sent again. */
+static unsigned read_retries(void)
+{
+    const char *value = khub__env("KHUB_RETRIES");
+    char *end;
+    long n = value ? strtol(value, &end, 10) : -1;
+    return n < 0 || *end ? KHUB__RETRIES : n < KHUB__RETRIES_MAX ? (unsigned)n : KHUB__RETRIES_MAX;
 }
 
 /* `text` without blanks around it and slashes at its end. NULL: no memory. */
@@ -53,6 +63,7 @@ int khub__hub_settings_read(khub__hub_settings *out, const khub_hub_options *opt
     memset(out, 0, sizeof(*out));
     out->offline = (options && options->offline) || khub__env_is_true("HF_HUB_OFFLINE") ||
                    khub__env_is_true("TRANSFORMERS_OFFLINE");
+    out->retries = options && options->no_retry ? 0 : read_retries();
     out->connect_timeout_ms = timeout_ms("HF_HUB_ETAG_TIMEOUT");
     out->stall_timeout_ms = timeout_ms("HF_HUB_DOWNLOAD_TIMEOUT");
     int rc = read_endpoint(out, options ? options->endpoint : NULL, err);

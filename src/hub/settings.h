@@ -13,6 +13,7 @@ typedef struct khub__hub_settings {
     char *token_file;
     char *user_agent;
     int offline;
+    unsigned retries; /* KHUB_RETRIES, or 0 where the caller says so; else KHUB__RETRIES */
     uint32_t connect_timeout_ms,
         stall_timeout_ms; /* HF_HUB_ETAG_TIMEOUT, HF_HUB_DOWNLOAD_TIMEOUT; 10 s each */
 } khub__hub_settings;

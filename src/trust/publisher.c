@@ -64,7 +64,7 @@ static int refuse(const khub__repo *repo, const char *owner, khub_error *err)
     return khub__fail(
         err, KHUB_E_UNTRUSTED,
         "%s: the Hub doesn't call %s a trusted publisher of kernels; nothing was loaded. To load its kernels "
-        "all the same, vouch for it: --trust %s",
+        "all the same, vouch for it: khub_hub_options.trust %s",
         repo->id, owner, repo->id);
 }
 
@@ -77,8 +77,8 @@ static int ask(answer *out, const khub__store *store, const khub__repo *repo, co
     if (rc == KHUB_E_NOMEM || rc == KHUB_E_CANCELED) return khub__fail(err, rc, "%s", why.message);
     if (rc != KHUB_OK)
         return khub__fail(err, KHUB_E_UNTRUSTED,
-                          "%s: whether %s is a trusted publisher couldn't be found out (%s); --trust %s "
-                          "loads it all the same",
+                          "%s: whether %s is a trusted publisher couldn't be found out (%s); to load it "
+                          "all the same: khub_hub_options.trust %s",
                           repo->id, owner, why.message, repo->id);
     keep_record(store, owner, out->trusted);
     return KHUB_OK;

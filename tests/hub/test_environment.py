@@ -81,6 +81,12 @@ def test_user_agent(variable):
         assert hub.requests[0].headers["user-agent"] == agent
 
 
+@pytest.mark.parametrize("value, retries", [("0", 0), ("2", 2), ("many", 5), ("-1", 5), ("", 5), ("1000", 100)])
+def test_retries(value, retries):
+    got = ask("http://127.0.0.1:1", "commit", "o/n", "v1", KHUB_RETRIES=value)
+    assert got["status"] == "KHUB_E_NETWORK" and len(got["waits"]) == retries
+
+
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "all_proxy"])
 def test_proxy(variable):
     with Hub(lambda r, c: c.json({"sha": COMMIT})) as hub:
