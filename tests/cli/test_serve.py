@@ -354,13 +354,18 @@ def test_clients_that_go(hub):
 # ---- the end ----
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_download_goes_on_after_a_signal(tmp_path, number):
+def one_large_file(tmp_path, size):
+    """A folder to serve with org/m, which is main/big.bin, of zeros that take no room."""
     state = tmp_path / "dir/models/org/m/main"
     state.mkdir(parents=True)
     with open(state / "big.bin", "wb") as big:
-        big.truncate(200_000_000)
-    with serving(tmp_path / "dir") as hub:
+        big.truncate(size)
+    return tmp_path / "dir"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_download_goes_on_after_a_signal(tmp_path, number):
+    with serving(one_large_file(tmp_path, 200_000_000)) as hub:
         with socket.create_connection(("127.0.0.1", port_of(hub)), timeout=60) as client:
             client.sendall(b"GET /org/m/resolve/main/big.bin HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             got = len(client.recv(1000).partition(b"\r\n\r\n")[2])
@@ -376,11 +381,7 @@ def test_a_download_goes_on_after_a_signal(tmp_path, number):
 
 
 def test_a_second_signal_ends_downloads(tmp_path):
-    state = tmp_path / "dir/models/org/m/main"
-    state.mkdir(parents=True)
-    with open(state / "big.bin", "wb") as big:
-        big.truncate(200_000_000)
-    with serving(tmp_path / "dir") as hub:
+    with serving(one_large_file(tmp_path, 200_000_000)) as hub:
         with socket.create_connection(("127.0.0.1", port_of(hub)), timeout=60) as client:
             client.sendall(b"GET /org/m/resolve/main/big.bin HTTP/1.1\r\nHost: x\r\n\r\n")
             client.recv(1000)
@@ -391,11 +392,7 @@ def test_a_second_signal_ends_downloads(tmp_path):
 
 def test_stop_while_it_hashes(tmp_path):
     """Hashing 20 GB takes longer than anyone waits: the end doesn't wait for it."""
-    state = tmp_path / "dir/models/org/m/main"
-    state.mkdir(parents=True)
-    with open(state / "big.bin", "wb") as big:
-        big.truncate(20_000_000_000)
-    with serving(tmp_path / "dir", "--grace", "0") as hub:
+    with serving(one_large_file(tmp_path, 20_000_000_000), "--grace", "0") as hub:
         with socket.create_connection(("127.0.0.1", port_of(hub)), timeout=60) as client:
             client.sendall(b"GET /api/models/org/m HTTP/1.1\r\nHost: x\r\n\r\n")
             time.sleep(0.3)

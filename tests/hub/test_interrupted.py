@@ -30,6 +30,15 @@ def start(hub, cache, *arguments):
                             start_new_session=True)
 
 
+def in_the_middle(hub, cache, beyond=-1):
+    """A khub get that has more than `beyond` bytes of a file and isn't done."""
+    run = start(hub, cache, "get", "org/good@v1")
+    while not any(p.stat().st_size > beyond for p in cache.glob("*/blobs/*.incomplete")):
+        assert run.poll() is None
+        time.sleep(0.01)
+    return run
+
+
 def check(cache):
     """Nothing that is visible is half there."""
     for blob in cache.glob("*/blobs/*"):
@@ -73,10 +82,7 @@ def test_killed_200_times(hub, tmp_path):
 
 def test_a_second_fetch_goes_on_where_the_first_stopped(hub, tmp_path):
     hub.pause = 0.02  # 32 pieces: more than half a second
-    run = start(hub, tmp_path, "get", "org/good@v1")
-    while not any(p.stat().st_size > 1 << 20 for p in tmp_path.glob("*/blobs/*.incomplete")):
-        assert run.poll() is None
-        time.sleep(0.01)
+    run = in_the_middle(hub, tmp_path, beyond=1 << 20)
     os.killpg(run.pid, signal.SIGKILL)
     run.wait(60)
     sent = []
@@ -92,10 +98,7 @@ def test_a_second_fetch_goes_on_where_the_first_stopped(hub, tmp_path):
 def test_ctrl_c(hub, tmp_path):
     """Within 100 ms, as the shell expects of it, the cache in order."""
     hub.pause = 0.5
-    run = start(hub, tmp_path, "get", "org/good@v1")
-    while not list(tmp_path.glob("*/blobs/*.incomplete")):
-        assert run.poll() is None
-        time.sleep(0.01)
+    run = in_the_middle(hub, tmp_path)
     time.sleep(0.2)
     os.killpg(run.pid, signal.SIGINT)
     begun = time.monotonic()
@@ -108,10 +111,7 @@ def test_ctrl_c(hub, tmp_path):
 
 def test_the_hub_goes_away(hub, tmp_path):
     hub.pause = 0.01
-    run = start(hub, tmp_path, "get", "org/good@v1")
-    while not list(tmp_path.glob("*/blobs/*.incomplete")):
-        assert run.poll() is None
-        time.sleep(0.01)
+    run = in_the_middle(hub, tmp_path)
     hub.down = True
     run.kill()
     run.wait(60)

@@ -10,6 +10,39 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 
+/* A blob that begins with `have` bytes there. */
+static khub__blob *begun(const char *path, const char *etag, uint64_t size, uint64_t have)
+{
+    khub__blob *blob = open_blob(path);
+    ck_assert_uint_eq(begin(blob, etag, size), have);
+    return blob;
+}
+
+/* Writes what it lacks. */
+static void finish(khub__blob *blob, const char *data, size_t bytes)
+{
+    khub_error err = {0};
+    if (bytes) ck_khub_ok(khub__blob_sink.write(blob, data, bytes, &err), &err);
+    ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
+    khub__blob_free(blob);
+}
+
+static void abandon(khub__blob *blob, int keep)
+{
+    khub__blob_sink.abandon(blob, keep);
+    khub__blob_free(blob);
+}
+
+/* What is there turns out to be damaged only at the end; then all of it comes again. */
+static void finish_again(khub__blob *blob, size_t rest)
+{
+    khub_error err = {0};
+    ck_khub_ok(khub__blob_sink.write(blob, big, rest, &err), &err);
+    ck_assert_int_eq(khub__blob_sink.finish(blob, &err), KHUB__SINK_AGAIN);
+    finish(blob, big, BIG);
+    ck_assert_int_eq(entries(at(BLOBS), ""), 1);
+}
+
 START_TEST(a_blob_is_named_by_its_content)
 {
     cache_begin();
@@ -50,14 +83,11 @@ START_TEST(lengths_are_checked)
 {
     cache_begin();
     khub_error err = {0};
-    khub__blob *blob = open_blob("a.txt");
-    begin(blob, HELLO_GIT, 6);
+    khub__blob *blob = begun("a.txt", HELLO_GIT, 6, 0);
     ck_khub_fails(khub__blob_sink.write(blob, "hello\n!", 7, &err), &err, KHUB_E_FORMAT,
                   "longer than the 6 bytes");
-    khub__blob_sink.abandon(blob, 1);
-    khub__blob_free(blob);
-    blob = open_blob("a.txt");
-    begin(blob, HELLO_GIT, 6);
+    abandon(blob, 1);
+    blob = begun("a.txt", HELLO_GIT, 6, 0);
     ck_khub_ok(khub__blob_sink.write(blob, "hello", 5, &err), &err);
     ck_khub_fails(khub__blob_sink.finish(blob, &err), &err, KHUB_E_FORMAT, "has 5 bytes, 6 were announced");
     khub__blob_free(blob);
@@ -72,17 +102,11 @@ START_TEST(a_length_may_be_unknown)
     cache_begin();
     khub_error err = {0};
     for (size_t i = 0; i < 2; i++) {
-        khub__blob *blob = open_blob("a.txt");
-        ck_assert_uint_eq(begin(blob, names[i], UINT64_MAX), 0);
+        khub__blob *blob = begun("a.txt", names[i], UINT64_MAX, 0);
         ck_khub_ok(khub__blob_sink.write(blob, "hel", 3, &err), &err);
-        ck_khub_ok(khub__blob_sink.write(blob, "lo\n", 3, &err), &err);
-        ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
-        khub__blob_free(blob);
+        finish(blob, "lo\n", 3);
         ck_assert_str_eq(get(at(BLOBS "/%s", names[i])), HELLO);
-        blob = open_blob("b.txt");
-        ck_assert_uint_eq(begin(blob, names[i], UINT64_MAX), 6);
-        ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
-        khub__blob_free(blob);
+        finish(begun("b.txt", names[i], UINT64_MAX, 6), NULL, 0);
     }
     cache_end();
 }
@@ -93,10 +117,7 @@ START_TEST(a_blob_that_is_there_is_used)
     cache_begin();
     khub_error err = {0};
     ck_khub_ok(bring(COMMIT, "a.txt", HELLO_GIT, HELLO, &err), &err);
-    khub__blob *blob = open_blob("b/c.txt");
-    ck_assert_uint_eq(begin(blob, HELLO_GIT, 6), 6);
-    ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
-    khub__blob_free(blob);
+    finish(begun("b/c.txt", HELLO_GIT, 6, 6), NULL, 0);
     ck_assert(khub__store_has(&store, COMMIT, "b/c.txt", 6));
     cache_end();
 }
@@ -131,9 +152,7 @@ START_TEST(a_blob_that_is_distrusted_is_replaced)
         khub__blob *blob = open_blob(path);
         khub__blob_distrust(blob);
         ck_assert_uint_eq(begin(blob, HELLO_GIT, 6), 0);
-        ck_khub_ok(khub__blob_sink.write(blob, HELLO, 6, &err), &err);
-        ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
-        khub__blob_free(blob);
+        finish(blob, HELLO, 6);
         ck_assert_str_eq(get(at(FOLDER "/snapshots/" COMMIT "/%s", path)), HELLO);
     }
     cache_end();
@@ -167,15 +186,10 @@ static pid_t killed_writer(size_t good, size_t bad)
 START_TEST(what_a_killed_process_left_is_used)
 {
     begin_big();
-    khub_error err = {0};
     for (int asked = 0; asked < 2; asked++) {
         pid_t child = killed_writer(200000, 0);
         if (asked) ck_assert_int_eq(waitpid(child, NULL, 0), child);
-        khub__blob *blob = open_blob("big");
-        ck_assert_uint_eq(begin(blob, BIG_SHA256, BIG), 200000);
-        ck_khub_ok(khub__blob_sink.write(blob, big, 100000, &err), &err);
-        ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
-        khub__blob_free(blob);
+        finish(begun("big", BIG_SHA256, BIG, 200000), big, 100000);
         ck_assert_int_eq(entries(at(BLOBS), ""), 1);
         ck_assert(khub__store_has(&store, COMMIT, "big", BIG));
         ck_assert_int_eq(unlink(at(BLOBS "/" BIG_SHA256)), 0);
@@ -195,10 +209,7 @@ START_TEST(a_take_over_that_is_interrupted_loses_nothing)
     ck_assert_int_eq(sscanf(get(lock), "%15s %ld %63s", word, &pid, host), 3);
     snprintf(text, sizeof(text), "khub-0a1b2c3d %ld %s %s\n", pid, host, word);
     put(lock, text);
-    khub__blob *blob = open_blob("big");
-    ck_assert_uint_eq(begin(blob, BIG_SHA256, BIG), 200000);
-    khub__blob_sink.abandon(blob, 0);
-    khub__blob_free(blob);
+    abandon(begun("big", BIG_SHA256, BIG, 200000), 0);
     ck_assert_int_eq(entries(at(BLOBS), ""), 0);
     cache_end();
 }
@@ -207,16 +218,8 @@ END_TEST
 START_TEST(damaged_leftovers_are_thrown_away)
 {
     begin_big();
-    khub_error err = {0};
     killed_writer(100000, 100000);
-    khub__blob *blob = open_blob("big");
-    ck_assert_uint_eq(begin(blob, BIG_SHA256, BIG), 200000);
-    ck_khub_ok(khub__blob_sink.write(blob, big, 100000, &err), &err);
-    ck_assert_int_eq(khub__blob_sink.finish(blob, &err), KHUB__SINK_AGAIN);
-    ck_khub_ok(khub__blob_sink.write(blob, big, BIG, &err), &err);
-    ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
-    khub__blob_free(blob);
-    ck_assert_int_eq(entries(at(BLOBS), ""), 1);
+    finish_again(begun("big", BIG_SHA256, BIG, 200000), 100000);
     cache_end();
 }
 END_TEST
@@ -224,7 +227,6 @@ END_TEST
 START_TEST(damaged_leftovers_of_unknown_length)
 {
     begin_big();
-    khub_error err = {0};
     killed_writer(100000, 100000);
     char path[128];
     ck_assert_int_eq(chdir(at(BLOBS)), 0);
@@ -232,14 +234,7 @@ START_TEST(damaged_leftovers_of_unknown_length)
                      0);
     snprintf(path, sizeof(path), "%s", at(".locks/" FOLDER "/" BIG_SHA256 ".lock"));
     ck_assert_int_eq(rename(path, at(".locks/" FOLDER "/" BIG_GIT ".lock")), 0);
-    khub__blob *blob = open_blob("big");
-    ck_assert_uint_eq(begin(blob, BIG_GIT, UINT64_MAX), 200000);
-    ck_khub_ok(khub__blob_sink.write(blob, big, 50000, &err), &err);
-    ck_assert_int_eq(khub__blob_sink.finish(blob, &err), KHUB__SINK_AGAIN);
-    ck_khub_ok(khub__blob_sink.write(blob, big, BIG, &err), &err);
-    ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
-    khub__blob_free(blob);
-    ck_assert_int_eq(entries(at(BLOBS), ""), 1);
+    finish_again(begun("big", BIG_GIT, UINT64_MAX, 200000), 50000);
     cache_end();
 }
 END_TEST
@@ -248,10 +243,8 @@ START_TEST(leftovers_that_are_too_long_are_thrown_away)
 {
     begin_big();
     killed_writer(200000, 0);
-    khub__blob *blob = open_blob("big");
-    ck_assert_uint_eq(begin(blob, BIG_SHA256, 100), 0); /* the tree says another size now */
-    khub__blob_sink.abandon(blob, 0);
-    khub__blob_free(blob);
+    khub__blob *blob = begun("big", BIG_SHA256, 100, 0); /* the tree says another size now */
+    abandon(blob, 0);
     ck_assert_int_eq(entries(at(BLOBS), ""), 0);
     cache_end();
 }
@@ -262,19 +255,14 @@ START_TEST(an_abandoned_blob_can_be_kept)
     begin_big();
     khub_error err = {0};
     for (int keep = 0; keep < 2; keep++) {
-        khub__blob *blob = open_blob("big");
-        ck_assert_uint_eq(begin(blob, BIG_SHA256, BIG), 0);
+        khub__blob *blob = begun("big", BIG_SHA256, BIG, 0);
         ck_khub_ok(khub__blob_sink.write(blob, big, 200000, &err), &err);
-        khub__blob_sink.abandon(blob, keep);
-        khub__blob_free(blob);
+        abandon(blob, keep);
         ck_assert_int_eq(entries(at(BLOBS), ""), keep);
     }
-    khub__blob *blob = open_blob("big");
-    ck_assert_uint_eq(begin(blob, BIG_SHA256, BIG), 200000);
+    khub__blob *blob = begun("big", BIG_SHA256, BIG, 200000);
     ck_khub_ok(khub__blob_sink.restart(blob, &err), &err); /* the server doesn't do ranges */
-    ck_khub_ok(khub__blob_sink.write(blob, big, BIG, &err), &err);
-    ck_khub_ok(khub__blob_sink.finish(blob, &err), &err);
-    khub__blob_free(blob);
+    finish(blob, big, BIG);
     ck_assert_int_eq(entries(at(BLOBS), ""), 1);
     cache_end();
 }
@@ -291,10 +279,8 @@ START_TEST(a_note_of_another_host_is_left_alone)
     FILE *file = fopen(lock, "w");
     fprintf(file, "%s 1 elsewhere\n", word);
     fclose(file);
-    khub__blob *blob = open_blob("big");
-    ck_assert_uint_eq(begin(blob, BIG_SHA256, BIG), 0); /* it may be at work, where locks don't reach */
-    khub__blob_sink.abandon(blob, 0);
-    khub__blob_free(blob);
+    khub__blob *blob = begun("big", BIG_SHA256, BIG, 0); /* it may be at work, where locks don't reach */
+    abandon(blob, 0);
     ck_assert_int_eq(entries(at(BLOBS), ".incomplete"), 1);
     static const char *const notes[] = {"garbage", "khub-../../etc 1 x", "khub-zzzzzzzz 1 x", "123\nhost\n",
                                         "khub-"};
