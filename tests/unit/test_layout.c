@@ -2,11 +2,17 @@
  * and numbers against the headers of the pinned package. */
 #include "unit.h"
 
+#include "tensor/value.h"
+
 #include <khub/function.h>
 
 #include <tvm/ffi/c_api.h>
 
-#define SAME_SIZE(ours, theirs) ck_assert_uint_eq(sizeof(ours), sizeof(theirs))
+#define SAME_SIZE(ours, theirs)                                                                              \
+    do {                                                                                                     \
+        ck_assert_uint_eq(sizeof(ours), sizeof(theirs));                                                     \
+        ck_assert_uint_eq(_Alignof(ours), _Alignof(theirs));                                                 \
+    } while (0)
 #define SAME_FIELD(ours, a, theirs, b)                                                                       \
     do {                                                                                                     \
         ck_assert_uint_eq(offsetof(ours, a), offsetof(theirs, b));                                           \
@@ -59,6 +65,20 @@ START_TEST(value_is_tvmffiany)
     SAME_FIELD(khub_value, as.device, TVMFFIAny, v_device);
     SAME_FIELD(khub_value, as.bytes, TVMFFIAny, v_bytes);
     SAME_FIELD(khub_value, as.bits, TVMFFIAny, v_uint64);
+}
+END_TEST
+
+START_TEST(objects_are_tvm_ffi_s)
+{
+    SAME_SIZE(khub__object, TVMFFIObject);
+    SAME_FIELD(khub__object, counts, TVMFFIObject, combined_ref_count);
+    SAME_FIELD(khub__object, type, TVMFFIObject, type_index);
+    SAME_FIELD(khub__object, deleter, TVMFFIObject, deleter);
+    SAME_SIZE(khub__byte_cell, TVMFFIByteArray);
+    SAME_FIELD(khub__byte_cell, data, TVMFFIByteArray, data);
+    SAME_FIELD(khub__byte_cell, size, TVMFFIByteArray, size);
+    SAME_FIELD(khub__error_cell, kind, TVMFFIErrorCell, kind);
+    SAME_FIELD(khub__error_cell, message, TVMFFIErrorCell, message);
 }
 END_TEST
 
@@ -125,4 +145,4 @@ START_TEST(numbers)
 END_TEST
 
 UNIT("layout", tensor_is_dltensor, dtype_is_dldatatype, device_is_dldevice, value_is_tvmffiany,
-     call_is_safe_call, numbers)
+     objects_are_tvm_ffi_s, call_is_safe_call, numbers)

@@ -1,6 +1,7 @@
 /* Accelerators through khub-probe and fake drivers (tests/drivers): a driver can do what it likes, the report
  * has one line more and nothing else happens. */
 #include "failing_memory.h"
+#include "root.h"
 
 #include "platform/accelerators.h"
 #include "platform/hints.h"
@@ -10,11 +11,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <time.h>
-
-static char root[] = "/tmp/khub-root-XXXXXX";
 
 static void run(const char *format, ...) KHUB_PRINTF(1, 2);
 static void run(const char *format, ...)
@@ -45,12 +42,7 @@ static void setup(void)
     ck_assert_ptr_nonnull(getenv("KHUB_BINARY"));
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
         unsetenv(variables[i]);
-    ck_assert_ptr_nonnull(mkdtemp(root));
-}
-
-static void teardown(void)
-{
-    run("rm -rf '%s'", root);
+    make_root();
 }
 
 static khub_platform *detect(uint32_t timeout_ms)
@@ -92,7 +84,7 @@ START_TEST(two_devices)
     ck_assert_ptr_nonnull(strstr(cuda->path, "/two/libcuda.so.1"));
     ck_assert_ptr_null(cuda->reason);
     khub_platform_free(p);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -135,7 +127,7 @@ START_TEST(drivers_that_do_not_work)
         ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* nobody left behind, not even a zombie */
         ck_assert_int_eq(errno, ECHILD);
     }
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -159,7 +151,7 @@ START_TEST(what_a_driver_prints_goes_nowhere)
     ck_assert_str_eq(khub_platform_backend(p), "cu128");
     fclose(file);
     khub_platform_free(p);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -181,7 +173,7 @@ START_TEST(a_drivers_daemon)
     ck_assert_int_eq(kill((pid_t)pid, SIGKILL), 0);
     ck_assert_str_eq(khub_platform_backend(p), "cu128");
     khub_platform_free(p);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -210,7 +202,7 @@ START_TEST(driver_runs_elsewhere)
     ck_khub_ok(khub_platform_select(p, "rocm", &err), &err);
     ck_assert_str_eq(khub_platform_backend(p), "rocm64");
     khub_platform_free(p);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -219,7 +211,6 @@ START_TEST(the_driver_with_a_device_wins)
 {
     static const char *const first[] = {"stub", "none", "mismatch"};
     for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++) {
-        strcpy(root + sizeof(root) - 7, "XXXXXX");
         setup();
         install("libcuda.so.1", first[i]);
         install("libcuda.so.1", "two");
@@ -227,7 +218,7 @@ START_TEST(the_driver_with_a_device_wins)
         ck_assert_int_eq(khub_platform_accelerator(p, 0)->presence, KHUB_FOUND);
         ck_assert_ptr_nonnull(strstr(khub_platform_accelerator(p, 0)->path, "/two/"));
         khub_platform_free(p);
-        teardown();
+        remove_root();
     }
     /* when none has, the one that tells more */
     static const char *const pairs[][3] = {{"mismatch", "none", "803"},
@@ -235,7 +226,6 @@ START_TEST(the_driver_with_a_device_wins)
                                            {"none", "stub", "sees no device"},
                                            {"none", "mismatch", "803"}};
     for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-        strcpy(root + sizeof(root) - 7, "XXXXXX");
         setup();
         install("libcuda.so.1", pairs[i][0]);
         install("libcuda.so.1", pairs[i][1]);
@@ -243,7 +233,7 @@ START_TEST(the_driver_with_a_device_wins)
         const char *reason = khub_platform_accelerator(p, 0)->reason;
         ck_assert_msg(strstr(reason, pairs[i][2]) != NULL, "%s", reason);
         khub_platform_free(p);
-        teardown();
+        remove_root();
     }
 }
 END_TEST
@@ -265,7 +255,7 @@ START_TEST(files_that_are_no_driver)
     p = detect(0);
     ck_assert_ptr_nonnull(strstr(khub_platform_accelerator(p, 0)->reason, "has no function cuInit"));
     khub_platform_free(p);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -301,7 +291,7 @@ START_TEST(device_masks)
     p = detect(0);
     ck_assert_ptr_null(strstr(khub_platform_accelerator(p, 0)->reason, "CUDA_VISIBLE_DEVICES"));
     khub_platform_free(p);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -329,7 +319,7 @@ START_TEST(rocm_devices)
     ck_assert_ptr_nonnull(strstr(rocm->reason, "the runtime sees no device"));
     ck_assert_ptr_nonnull(strstr(rocm->reason, "each of these selects from what the one before leaves"));
     khub_platform_free(p);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -363,7 +353,7 @@ START_TEST(xpu_devices)
     ck_assert_uint_eq(xpu->device_count, 1);
     ck_assert_str_eq(khub_platform_backend(p), "cpu");
     khub_platform_free(p);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -395,7 +385,7 @@ START_TEST(level_zero_uninitialized)
     ck_assert_ptr_nonnull(strstr(a.reason, "renderD128 isn't permitted to this user"));
     if (geteuid() == 0) ck_assert_int_eq(setreuid(0, 0), 0);
     khub__pool_free(&pool);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -413,7 +403,7 @@ START_TEST(kfd_not_permitted)
     ck_assert_str_eq(a.reason,
                      "the runtime sees no device; toolkit files found in /opt/rocm, which prove nothing");
     khub__pool_free(&pool);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -432,7 +422,7 @@ START_TEST(wsl_driver)
     ck_assert_ptr_nonnull(strstr(found[0].path, "/usr/lib/wsl/lib/libcuda.so.1"));
     khub__places_close(&places);
     khub__pool_free(&pool);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -459,7 +449,7 @@ START_TEST(no_driver_no_process)
     ck_assert_str_eq(found[0].reason, "no CUDA driver: it exists on linux only, this is darwin");
     khub__places_close(&places);
     khub__pool_free(&pool);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -473,7 +463,7 @@ START_TEST(probe_is_missing)
     ck_assert_int_eq(cuda->presence, KHUB_BROKEN);
     ck_assert_ptr_nonnull(strstr(cuda->reason, "can't ask: khub-probe doesn't start: No such file"));
     khub_platform_free(p);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -490,7 +480,7 @@ START_TEST(host_ignores_its_children)
         strstr(khub_platform_accelerator(p, 1)->reason, "the driver ended its process (hipGetDeviceCount)"));
     khub_platform_free(p);
     signal(SIGCHLD, SIG_DFL);
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -509,7 +499,7 @@ START_TEST(accelerators_not_wanted)
     khub_platform_free(p);
     options.struct_size = 0;
     ck_khub_fails(khub_platform_detect(&p, &options, &err), &err, KHUB_E_INVAL, "struct_size");
-    teardown();
+    remove_root();
 }
 END_TEST
 
@@ -548,7 +538,7 @@ START_TEST(memory_runs_out)
         ck_assert_int_eq(atomic_load(&fm_live), before);
     }
     ck_assert_int_gt(n, 5);
-    teardown();
+    remove_root();
 }
 END_TEST
 

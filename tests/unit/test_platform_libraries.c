@@ -1,17 +1,13 @@
 /* Where the loader would find a library, and what libraries say about themselves, without opening any. */
-#include "unit.h"
+#include "root.h"
 
 #include "base/memory.h"
 #include "platform/libraries.h"
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-static char root[] = "/tmp/khub-root-XXXXXX";
 static khub__pool pool;
 
 static void setup(void)
@@ -20,14 +16,12 @@ static void setup(void)
                                             "LD_LIBRARY_PATH", "CUDA_HOME",      "CUDA_PATH"};
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
         unsetenv(variables[i]);
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    make_root();
 }
 
 static void teardown(void)
 {
-    char command[100];
-    snprintf(command, sizeof(command), "rm -rf '%s'", root);
-    ck_assert_int_eq(system(command), 0);
+    remove_root();
     ck_assert(!pool.failed);
     khub__pool_free(&pool);
 }
@@ -40,26 +34,6 @@ static const char *in_root(const char *path)
     next = (next + 1) % 8;
     snprintf(full[next], sizeof(*full), "%s%s", root, path);
     return full[next];
-}
-
-static void put_bytes(const char *path, const void *bytes, size_t length)
-{
-    char full[512];
-    snprintf(full, sizeof(full), "%s%s", root, path);
-    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = 0;
-        mkdir(full, 0777);
-        *slash = '/';
-    }
-    FILE *file = fopen(full, "w");
-    ck_assert_ptr_nonnull(file);
-    fwrite(bytes, 1, length, file);
-    fclose(file);
-}
-
-static void put(const char *path, const char *text)
-{
-    put_bytes(path, text, strlen(text));
 }
 
 /* The first bytes of a library for this machine. */

@@ -1,14 +1,11 @@
 /* What the processor has and the system has switched on; what may run at once. Decisions on recorded values,
  * and the machine at hand against what its kernel says. */
-#include "unit.h"
+#include "root.h"
 
 #include "platform/cpu.h"
 #include "platform/threads.h"
 
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Leaf 1 ecx, leaf 7 ebx, ecx, edx, leaf 7.1 eax, XCR0: the first recorded on the processor itself, the
@@ -177,31 +174,6 @@ START_TEST(features_as_linux_sees_them)
 }
 END_TEST
 
-/* A root directory with files in it, removed at the end. */
-static char root[] = "/tmp/khub-root-XXXXXX";
-
-static void remove_root(void)
-{
-    char command[100];
-    snprintf(command, sizeof(command), "rm -rf '%s'", root);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static void put(const char *path, const char *text)
-{
-    char full[512];
-    snprintf(full, sizeof(full), "%s%s", root, path);
-    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-        *slash = 0;
-        mkdir(full, 0777);
-        *slash = '/';
-    }
-    FILE *file = fopen(full, "w");
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
-}
-
 /* Each row: up to four files, and the limit in thousandths of a processor. */
 START_TEST(control_groups)
 {
@@ -267,8 +239,7 @@ START_TEST(control_groups)
         {"empty", {{"/proc/self/cgroup", ""}, {"/sys/fs/cgroup/cpu.max", "100 100\n"}}, 0},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        strcpy(root + sizeof(root) - 7, "XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(root));
+        make_root();
         for (int f = 0; f < 4 && table[i].files[f][0]; f++)
             put(table[i].files[f][0], table[i].files[f][1]);
         uint64_t limit = khub__cgroup_limit(root);
@@ -281,7 +252,7 @@ END_TEST
 START_TEST(a_very_long_group)
 {
     static char text[8000], path[7000];
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    make_root();
     for (size_t i = 0; i < sizeof(path) - 1; i++)
         path[i] = i % 50 ? 'a' : '/';
     snprintf(text, sizeof(text), "0::%s\n", path);
@@ -300,8 +271,7 @@ START_TEST(processors_online)
     } table[] = {{"0-3\n", 4}, {"0\n", 1},   {"0-1,4,6-7\n", 5},     {"0-127", 128}, {"", 0},
                  {"x\n", 0},   {"3-1\n", 0}, {"0-99999999999\n", 0}, {"0-3,x\n", 0}};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        strcpy(root + sizeof(root) - 7, "XXXXXX");
-        ck_assert_ptr_nonnull(mkdtemp(root));
+        make_root();
         put("/sys/devices/system/cpu/online", table[i].text);
         /* an empty file is like none: then the C library is asked */
         unsigned expected = *table[i].text ? table[i].count : (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
