@@ -310,6 +310,25 @@ def test_local_kernels_stand_first(hub, cache):
     assert ok(run).strip().startswith(str(here)) and hub.paths() == []
 
 
+def test_files_that_were_changed_in_the_cache(hub, cache):
+    """As docs/cache.md says: another size is noticed by a get, the same size by cache verify."""
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    file = next((snapshot(cache, hub) / BUILD).glob("*.so"))
+    right = file.read_bytes()
+    file.write_bytes(right[:-1])  # through the link
+    hub.paths()
+    run = khub(hub, cache, "get", "org/good@v1", "--offline")
+    assert run.returncode == 5 and f"1 of its files aren't in the cache ({BUILD}/{file.name}," in run.stderr
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    assert [p.split("/")[-1] for p in hub.paths()] == [file.name] and file.read_bytes() == right
+    file.write_bytes(bytes(b ^ 1 for b in right))
+    run = khub(hub, cache, "cache", "verify")
+    assert run.returncode == 4 and file.name in run.stdout
+    ok(khub(hub, cache, "cache", "rm", "org/good@v1"))
+    ok(khub(hub, cache, "get", "org/good@v1"))
+    assert file.read_bytes() == right and khub(hub, cache, "cache", "verify").returncode == 0
+
+
 PEER = """
 import os, sys
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
