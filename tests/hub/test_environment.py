@@ -132,7 +132,6 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
     return str(folder / "spy.so")
 
 
-@pytest.mark.skipif(os.environ.get("KHUB_SANITIZE") == "1", reason="the sanitizer wants to be the first library")
 def test_no_other_host_is_looked_up(resolver_spy, tmp_path):
     def handle(request, connection):
         if "/tree/" in request.path and "cursor" not in request.query:
