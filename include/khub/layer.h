@@ -28,7 +28,8 @@ KHUB_API int khub_layers_add(khub_layers *layers, const char *path, const char *
  * it once. Borrowed until the slots are freed. KHUB_E_INVAL: the layer has no such argument. */
 KHUB_API int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, khub_error *err);
 
-/* Calls what is in the slot with the layer's arguments in the layer's own order. As khub_function_call. */
+/* Calls what is in the slot with the layer's arguments in the layer's own order. As khub_function_call. Any
+ * thread that the function allows, also while another thread changes what is in the slot. */
 KHUB_API int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err);
 
 /* An axis along which calls may be cut: one of "slices" in docs/layers.md, argument positions in the layer's
@@ -43,19 +44,40 @@ typedef struct khub_slot_axis {
     int64_t step; /* cuts fall on multiples of it, too; 0: on those of the largest unit alone */
 } khub_slot_axis;
 
-/* What is in the slot now, for a pool that cuts calls. 0 for a function that declares none. */
-KHUB_API size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axes);
-
 /* Says along which axes calls of the function given to khub_layers_add may be cut, as a kernel's layers.json
  * does; nothing, until this is called. Copies `axes` but not their names; `min_ndim` is filled in.
  * KHUB_E_INVAL: more than 4 axes, or a part that the layer can't have. KHUB_E_NOMEM. */
 KHUB_API int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, khub_error *err);
 
-/* A slot's prepared arguments replace the bound ones in `args` (n values, layer order), in place: for a pool
- * that cuts them before it calls khub_slot_call_prepared. */
-KHUB_API void khub_slot_prepare_args(const khub_slot *slot, khub_value *args, int32_t n);
-KHUB_API int khub_slot_call_prepared(const khub_slot *slot, const khub_value *args, int32_t n,
-                                     khub_error *err);
+/* What is in a slot at one moment: a function, and how the layer's arguments become its own. For a pool that
+ * cuts calls: it plans a call with one filling and stays with it, whatever comes into the slot meanwhile.
+ *
+ *     khub_layers_enter();
+ *     const khub_filling *filling = khub_slot_filling(slot);
+ *     khub_filling_prepare_args(filling, args, n);
+ *     ... cut along khub_filling_axes, khub_filling_call for each piece, on any threads ...
+ *     khub_layers_leave();
+ */
+typedef struct khub_filling khub_filling;
+
+/* Between entering and leaving, the fillings that a thread takes out of any slots stay valid; other threads
+ * may call them if this one leaves after they have. Nests; costs about a nanosecond. What is replaced
+ * meanwhile is kept, so come out from time to time. */
+KHUB_API void khub_layers_enter(void);
+KHUB_API void khub_layers_leave(void);
+
+KHUB_API const khub_filling *khub_slot_filling(const khub_slot *slot);
+
+/* Along which axes its calls may be cut; 0 for a function that declares none. */
+KHUB_API size_t khub_filling_axes(const khub_filling *filling, const khub_slot_axis **axes);
+
+/* Its prepared arguments replace the bound ones in `args` (n values, layer order), in place: once, before
+ * the call is cut. */
+KHUB_API void khub_filling_prepare_args(const khub_filling *filling, khub_value *args, int32_t n);
+
+/* Calls it with prepared arguments, as khub_slot_call. */
+KHUB_API int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
+                               int32_t n, khub_error *err);
 
 KHUB_API const char *khub_slot_path(const khub_slot *slot);
 KHUB_API const char *khub_slot_layer(const khub_slot *slot);

@@ -48,7 +48,7 @@ static int wrong_args(const khub_slot *slot, const khub_layer_spec *spec, const 
 }
 
 /* Where each argument of the function stands among the layer's. */
-static int fit_args(khub__filling *filling, const khub_slot *slot, const khub_layer_spec *spec,
+static int fit_args(khub_filling *filling, const khub_slot *slot, const khub_layer_spec *spec,
                     const char *name, khub_error *err)
 {
     const khub__layer_def *layer = slot->layer;
@@ -66,7 +66,7 @@ static int fit_args(khub__filling *filling, const khub_slot *slot, const khub_la
     return KHUB_OK;
 }
 
-static int fit_axes(khub__filling *filling, const khub_slot *slot, const khub_layer_spec *spec,
+static int fit_axes(khub_filling *filling, const khub_slot *slot, const khub_layer_spec *spec,
                     const char *name, khub_error *err)
 {
     size_t count = spec->slice_count < KHUB__MAX_AXES ? spec->slice_count : KHUB__MAX_AXES;
@@ -96,7 +96,7 @@ static int fit_axes(khub__filling *filling, const khub_slot *slot, const khub_la
     return KHUB_OK;
 }
 
-static int fit_prepared(khub__filling *filling, const khub_slot *slot, const khub_layer_spec *spec,
+static int fit_prepared(khub_filling *filling, const khub_slot *slot, const khub_layer_spec *spec,
                         const khub_kernel *kernel, const char *name, khub_error *err)
 {
     filling->prepared_arg = -1;
@@ -118,11 +118,11 @@ static int fit_prepared(khub__filling *filling, const khub_slot *slot, const khu
     return rc;
 }
 
-int khub__fit(khub__filling **out, const khub_slot *slot, const khub_layer_spec *spec,
+int khub__fit(khub_filling **out, const khub_slot *slot, const khub_layer_spec *spec,
               const khub_kernel *kernel, const char *name, khub_error *err)
 {
     *out = NULL;
-    khub__filling *filling = khub__calloc(1, sizeof(*filling));
+    khub_filling *filling = khub__calloc(1, sizeof(*filling));
     if (!filling) return khub__fail_memory(err, "filling a slot");
     filling->kernel = name;
     int rc = check_dtype(slot, spec, name, err);
@@ -130,6 +130,7 @@ int khub__fit(khub__filling **out, const khub_slot *slot, const khub_layer_spec 
     if (rc == KHUB_OK) rc = fit_axes(filling, slot, spec, name, err);
     if (rc == KHUB_OK) rc = khub_kernel_function(&filling->function, kernel, spec->function, err);
     if (rc == KHUB_OK) rc = fit_prepared(filling, slot, spec, kernel, name, err);
+    khub__filling_complete(filling, slot->layer);
     if (rc == KHUB_OK)
         *out = filling;
     else

@@ -42,8 +42,8 @@ static const char *forbidden_by(void)
 
 /* What became of one slot while it is decided. */
 typedef struct outcome {
-    khub__filling *filling; /* NULL: standard */
-    const char *function;   /* of the kernel */
+    khub_filling *filling; /* NULL: standard */
+    const char *function;  /* of the kernel */
     const char *variant;
     int deterministic, mapped;
     khub_error why; /* when standard */
@@ -99,7 +99,7 @@ static int add_line(khub_report *report, const khub_slot *slot, const outcome *o
 }
 
 /* Decides every slot; the fillings wait in `fillings` until all is known. */
-static int decide_all(khub__filling **fillings, khub_report *report, khub_layers *layers,
+static int decide_all(khub_filling **fillings, khub_report *report, khub_layers *layers,
                       khub__sources *sources, khub_error *err)
 {
     const char *forbidden = forbidden_by();
@@ -183,7 +183,7 @@ static void log_misses(const misses *found, const khub__mapping *mapping)
 }
 
 /* Everything is known: put the fillings in, give up what was there. */
-static void apply(khub_layers *layers, khub__filling **fillings, khub__sources *sources)
+static void apply(khub_layers *layers, khub_filling **fillings, khub__sources *sources)
 {
     for (size_t i = 0; i < layers->count; i++)
         khub__slot_fill(layers->slots[i], fillings[i]);
@@ -195,7 +195,7 @@ static void apply(khub_layers *layers, khub__filling **fillings, khub__sources *
 static int run(khub_layers *layers, const khub_kernelize_options *options, khub__sources *sources,
                khub_report *report, khub_error *err)
 {
-    khub__filling **fillings = khub__calloc(layers->count, sizeof(*fillings));
+    khub_filling **fillings = khub__calloc(layers->count, sizeof(*fillings));
     if (!fillings) return khub__fail_memory(err, "filling slots");
     misses found[KHUB__LAYERS];
     int rc = decide_all(fillings, report, layers, sources, err);

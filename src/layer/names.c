@@ -4,43 +4,45 @@
     {                                                                                                        \
         __VA_ARGS__                                                                                          \
     }
-#define T(arg)     ARG(arg, KHUB__ARG_TENSOR, 0)
-#define MAY(arg)   ARG(arg, KHUB__ARG_MAYBE_TENSOR, 0)
-#define F(arg)     ARG(arg, KHUB__ARG_FLOAT, 0)
-#define T_N(arg)   ARG(arg, KHUB__ARG_TENSOR, 1) /* (…, n) */
-#define MAY_N(arg) ARG(arg, KHUB__ARG_MAYBE_TENSOR, 1)
+#define T(arg)       ARG(arg, KHUB__ARG_TENSOR, 0, 0)
+#define MAY(arg)     ARG(arg, KHUB__ARG_MAYBE_TENSOR, 0, 0)
+#define F(arg)       ARG(arg, KHUB__ARG_FLOAT, 0, 0)
+#define T_N(arg)     ARG(arg, KHUB__ARG_TENSOR, 1, 0) /* (…, n) */
+#define O(arg)       ARG(arg, KHUB__ARG_TENSOR, 0, 1) /* outputs */
+#define O_N(arg)     ARG(arg, KHUB__ARG_TENSOR, 1, 1)
+#define MAY_O_N(arg) ARG(arg, KHUB__ARG_MAYBE_TENSOR, 1, 1)
 
 /* The twin of the table in docs/layers.md. */
 static const khub__layer_def layers[] = {
-    {"RMSNorm", 4, {T_N("out"), T_N("x"), T("weight"), F("eps")}},
-    {"AddRMSNorm", 6, {T_N("out"), MAY_N("sum"), T_N("x"), T_N("residual"), T("weight"), F("eps")}},
-    {"LayerNorm", 5, {T_N("out"), T_N("x"), T("weight"), MAY("bias"), F("eps")}},
+    {"RMSNorm", 4, {O_N("out"), T_N("x"), T("weight"), F("eps")}},
+    {"AddRMSNorm", 6, {O_N("out"), MAY_O_N("sum"), T_N("x"), T_N("residual"), T("weight"), F("eps")}},
+    {"LayerNorm", 5, {O_N("out"), T_N("x"), T("weight"), MAY("bias"), F("eps")}},
     {"AddLayerNorm",
      7,
-     {T_N("out"), MAY_N("sum"), T_N("x"), T_N("residual"), T("weight"), MAY("bias"), F("eps")}},
-    {"GeLU", 2, {T("out"), T("x")}},
-    {"GeluTanh", 2, {T("out"), T("x")}},
-    {"SiLU", 2, {T("out"), T("x")}},
-    {"QuickGELU", 2, {T("out"), T("x")}},
-    {"ReLU", 2, {T("out"), T("x")}},
-    {"SiluAndMul", 2, {T_N("out"), T_N("x")}},
-    {"GeluAndMul", 2, {T_N("out"), T_N("x")}},
-    {"Softmax", 2, {T_N("out"), T_N("x")}},
-    {"rotary_pos_emb", 6, {T("q_out"), T("k_out"), T("q"), T("k"), T("cos"), T("sin")}},
+     {O_N("out"), MAY_O_N("sum"), T_N("x"), T_N("residual"), T("weight"), MAY("bias"), F("eps")}},
+    {"GeLU", 2, {O("out"), T("x")}},
+    {"GeluTanh", 2, {O("out"), T("x")}},
+    {"SiLU", 2, {O("out"), T("x")}},
+    {"QuickGELU", 2, {O("out"), T("x")}},
+    {"ReLU", 2, {O("out"), T("x")}},
+    {"SiluAndMul", 2, {O_N("out"), T_N("x")}},
+    {"GeluAndMul", 2, {O_N("out"), T_N("x")}},
+    {"Softmax", 2, {O_N("out"), T_N("x")}},
+    {"rotary_pos_emb", 6, {O("q_out"), O("k_out"), T("q"), T("k"), T("cos"), T("sin")}},
     {"Attention",
      7,
-     {T("out"),
+     {O("out"),
       T("q"),
       T("k"),
       T("v"),
-      {"lengths", KHUB__ARG_MAYBE_LENGTHS, 0},
+      {"lengths", KHUB__ARG_MAYBE_LENGTHS, 0, 0},
       F("scale"),
-      {"causal", KHUB__ARG_BOOL, 0}}},
-    {"Linear", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
-    {"LinearGeLU", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
-    {"LinearGeluTanh", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
-    {"LinearSiLU", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
-    {"LinearReLU", 4, {T("out"), T("x"), T("weight"), MAY("bias")}},
+      {"causal", KHUB__ARG_BOOL, 0, 0}}},
+    {"Linear", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
+    {"LinearGeLU", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
+    {"LinearGeluTanh", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
+    {"LinearSiLU", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
+    {"LinearReLU", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
 };
 
 _Static_assert(sizeof(layers) / sizeof(*layers) == KHUB__LAYERS, "KHUB__LAYERS counts them");

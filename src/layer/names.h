@@ -18,6 +18,7 @@ typedef struct khub__layer_arg {
     const char *name;
     khub__arg_kind kind;
     int32_t inner; /* axes behind the leading ones, the table's "…"; 0: none, or nothing is leading */
+    int is_output;
 } khub__layer_arg;
 
 typedef struct khub__layer_def {

@@ -13,7 +13,7 @@ int khub_layers_new(khub_layers **out, khub_error *err)
     return *out ? KHUB_OK : khub__fail_memory(err, "making the layers of a model");
 }
 
-void khub__filling_free(khub__filling *filling)
+void khub__filling_free(khub_filling *filling)
 {
     if (!filling) return;
     khub_array_free(&filling->prepared);
@@ -71,6 +71,7 @@ int khub_layers_add(khub_layers *layers, const char *path, const char *layer, kh
     added->standard.function = standard;
     added->standard.in_order = 1;
     added->standard.prepared_arg = -1;
+    khub__filling_complete(&added->standard, added->layer);
     added->now = &added->standard;
     layers->slots[layers->count++] = added;
     if (slot) *slot = added;
@@ -89,9 +90,9 @@ int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, 
     return KHUB_OK;
 }
 
-void khub__slot_fill(khub_slot *slot, khub__filling *filling)
+void khub__slot_fill(khub_slot *slot, khub_filling *filling)
 {
-    khub__filling *old = slot->kernel;
+    khub_filling *old = slot->kernel;
     slot->kernel = filling;
     slot->now = filling ? filling : &slot->standard;
     khub__filling_free(old);
@@ -103,46 +104,92 @@ void khub_standardize(khub_layers *layers)
         khub__slot_fill(layers->slots[i], NULL);
 }
 
+void khub__filling_complete(khub_filling *filling, const khub__layer_def *layer)
+{
+    filling->arg_count = layer->arg_count;
+    filling->plain = filling->in_order && filling->prepared_arg < 0 && !filling->run;
+}
+
 /* A failed call, told with the slot and the kernel it happened in. */
-static int call_failed(const khub_slot *slot, const khub_error *why, khub_error *err)
+static int call_failed(const khub_slot *slot, const khub_filling *filling, const khub_error *why,
+                       khub_error *err)
 {
     return khub__fail(err, KHUB_E_KERNEL, "%s (%s): %s", slot->path,
-                      slot->now->kernel ? slot->now->kernel : "standard", why->message);
+                      filling->kernel ? filling->kernel : "standard", why->message);
 }
 
-int khub_slot_call_prepared(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
+static int wrong_count(const khub_slot *slot, int32_t n, khub_error *err)
 {
-    const khub__filling *now = slot->now;
-    khub_value own[KHUB__MAX_ARGS];
-    khub_error why;
-    if (n != slot->layer->arg_count)
-        return khub__fail(err, KHUB_E_INVAL, "%s: %s takes %d arguments, %d were given", slot->path,
-                          slot->layer->name, (int)slot->layer->arg_count, (int)n);
+    return khub__fail(err, KHUB_E_INVAL, "%s: %s takes %d arguments, %d were given", slot->path,
+                      slot->layer->name, (int)slot->layer->arg_count, (int)n);
+}
+
+static int call_function(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
+                         int32_t n, khub_error *err)
+{
+    khub_error why; /* 1 KiB: emptied only by its first bytes */
     why.code = KHUB_OK, why.message[0] = 0;
-    if (!now->in_order) {
+    if (khub_function_call(&filling->function, args, n, NULL, &why) == KHUB_OK) return KHUB_OK;
+    return call_failed(slot, filling, &why, err);
+}
+
+int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,
+                      khub_error *err)
+{
+    khub_value own[KHUB__MAX_ARGS];
+    if (n != filling->arg_count) return wrong_count(slot, n, err);
+    if (filling->run) return filling->run(slot, filling, args, n, err);
+    if (!filling->in_order) {
         for (int32_t i = 0; i < n; i++)
-            own[i] = args[now->order[i]];
+            own[i] = args[filling->order[i]];
         args = own;
     }
-    if (khub_function_call(&now->function, args, n, NULL, &why) == KHUB_OK) return KHUB_OK;
-    return call_failed(slot, &why, err);
+    return call_function(slot, filling, args, n, err);
 }
 
-void khub_slot_prepare_args(const khub_slot *slot, khub_value *args, int32_t n)
+void khub_filling_prepare_args(const khub_filling *filling, khub_value *args, int32_t n)
 {
-    int32_t at = slot->now->prepared_arg;
-    if (at >= 0 && at < n) args[at] = khub_arg_tensor(&slot->now->prepared.tensor);
+    int32_t at = filling->prepared_arg;
+    if (at >= 0 && at < n) args[at] = khub_arg_tensor(&filling->prepared.tensor);
+}
+
+static int call_adapted(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,
+                        khub_error *err)
+{
+    khub_value own[KHUB__MAX_ARGS];
+    if (n != filling->arg_count) return wrong_count(slot, n, err);
+    memcpy(own, args, (size_t)n * sizeof(*own));
+    khub_filling_prepare_args(filling, own, n);
+    return khub_filling_call(slot, filling, own, n, err);
 }
 
 int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
 {
-    khub_value own[KHUB__MAX_ARGS];
-    if (slot->now->prepared_arg >= 0 && n == slot->layer->arg_count) {
-        memcpy(own, args, (size_t)n * sizeof(*own));
-        khub_slot_prepare_args(slot, own, n);
-        args = own;
-    }
-    return khub_slot_call_prepared(slot, args, n, err);
+    khub_layers_enter();
+    const khub_filling *now = slot->now;
+    int rc = now->plain && n == now->arg_count ? call_function(slot, now, args, n, err)
+                                               : call_adapted(slot, now, args, n, err);
+    khub_layers_leave();
+    return rc;
+}
+
+void khub_layers_enter(void)
+{
+}
+
+void khub_layers_leave(void)
+{
+}
+
+const khub_filling *khub_slot_filling(const khub_slot *slot)
+{
+    return slot->now;
+}
+
+size_t khub_filling_axes(const khub_filling *filling, const khub_slot_axis **axes)
+{
+    *axes = filling->axes;
+    return filling->axis_count;
 }
 
 void khub__axis_complete(khub_slot_axis *axis, const khub__layer_def *layer)
@@ -181,12 +228,6 @@ int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, k
     slot->standard.axes = own;
     slot->standard.axis_count = count;
     return KHUB_OK;
-}
-
-size_t khub_slot_axes(const khub_slot *slot, const khub_slot_axis **axes)
-{
-    *axes = slot->now->axes;
-    return slot->now->axis_count;
 }
 
 const char *khub_slot_path(const khub_slot *slot)

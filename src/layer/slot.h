@@ -9,9 +9,18 @@
 
 enum { KHUB__MAX_AXES = 4 };
 
-/* A function as it serves one slot: how the layer's arguments become its own. */
-typedef struct khub__filling {
+/* Called in place of a filling's function, with what khub_filling_call was given: the layer's own arguments,
+ * uncut and as they come, when the filling declares no axes and prepares nothing. */
+typedef int (*khub__run)(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
+                         int32_t n, khub_error *err);
+
+/* A function as it serves one slot: how the layer's arguments become its own. Never changed while it can be
+ * in a slot. */
+struct khub_filling {
     khub_function function;
+    int plain; /* 1: called with the layer's arguments as they come; what is below doesn't matter */
+    int32_t arg_count;
+    khub__run run;                 /* NULL: `function` is called */
     int32_t order[KHUB__MAX_ARGS]; /* the function's i-th argument is the layer's order[i]-th */
     int in_order;                  /* 1: `order` is the identity, no adapter */
     khub_slot_axis *axes;          /* owned: NULL for none, since a model has many slots */
@@ -19,16 +28,19 @@ typedef struct khub__filling {
     int32_t prepared_arg; /* position in the layer's order; -1: none */
     khub_array prepared;  /* what stands there instead */
     const char *kernel;   /* its name, for messages, the mapping's; NULL: the standard function */
-} khub__filling;
+};
+
+/* Settles `plain`, once all the rest is filled in. */
+void khub__filling_complete(khub_filling *filling, const khub__layer_def *layer);
 
 struct khub_slot {
+    const khub_filling *now;
     char *path;
     const khub__layer_def *layer;
     khub_dtype dtype;
     const khub_tensor *bound[KHUB__MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */
-    khub__filling standard;
-    khub__filling *kernel; /* owned; NULL: none */
-    const khub__filling *now;
+    khub_filling standard;
+    khub_filling *kernel; /* owned; NULL: none */
 };
 
 struct khub_layers {
@@ -46,9 +58,9 @@ void khub__sources_free(khub__sources *sources); /* NULL is a no-op */
 void khub__axis_complete(khub_slot_axis *axis, const khub__layer_def *layer);
 
 /* Frees a filling of a kernel; NULL is a no-op. */
-void khub__filling_free(khub__filling *filling);
+void khub__filling_free(khub_filling *filling);
 
 /* Makes *filling (taken over) what the slot calls; NULL: the standard function. */
-void khub__slot_fill(khub_slot *slot, khub__filling *filling);
+void khub__slot_fill(khub_slot *slot, khub_filling *filling);
 
 #endif

@@ -89,7 +89,7 @@ static int measure(struct extent *e, const khub__call *call, const khub_slot_axi
 static const khub_slot_axis *choose_axis(int64_t *pieces, const khub__call *call, int64_t wanted)
 {
     const khub_slot_axis *axes, *best = NULL;
-    size_t count = khub_slot_axes(call->slot, &axes);
+    size_t count = khub_filling_axes(call->filling, &axes);
     struct extent e, chosen = {0};
     *pieces = 1;
     for (size_t i = 0; i < count; i++) {
@@ -127,7 +127,8 @@ static int plan(khub__calls *calls, const khub__threads *threads, khub_error *er
     unsigned count = khub__threads_count(threads);
     for (size_t i = 0; i < calls->count; i++) {
         khub__call *call = &calls->list[i];
-        khub_slot_prepare_args(call->slot, call->args, call->n);
+        call->filling = khub_slot_filling(call->slot);
+        khub_filling_prepare_args(call->filling, call->args, call->n);
         int64_t pieces = 1, wanted = count > 1 ? wanted_pieces(call, count) : 1;
         const khub_slot_axis *axis = wanted > 1 ? choose_axis(&pieces, call, wanted) : NULL;
         for (int64_t k = 0; k < pieces; k++) {
@@ -184,7 +185,7 @@ static int call_piece(const khub__call *call, const struct khub__piece *piece, k
         args[arg] = khub_arg_tensor(&views[arg].tensor);
         narrow(&views[arg], dim, from / unit, piece->index + 1 == piece->of ? t->shape[dim] : to / unit);
     }
-    return khub_slot_call_prepared(call->slot, args, call->n, err);
+    return khub_filling_call(call->slot, call->filling, args, call->n, err);
 }
 
 static int run_piece(void *user, size_t i, khub_error *err)
@@ -193,13 +194,15 @@ static int run_piece(void *user, size_t i, khub_error *err)
     const struct khub__piece *piece = &calls->pieces[i];
     const khub__call *call = &calls->list[piece->call];
     if (piece->axis) return call_piece(call, piece, err);
-    return khub_slot_call_prepared(call->slot, call->args, call->n, err);
+    return khub_filling_call(call->slot, call->filling, call->args, call->n, err);
 }
 
 int khub__calls_run(khub__calls *calls, khub__threads *threads, khub_error *err)
 {
+    khub_layers_enter();
     int rc = plan(calls, threads, err);
     if (rc == KHUB_OK) rc = khub__threads_run(threads, calls->piece_count, run_piece, calls, err);
+    khub_layers_leave();
     calls->count = 0;
     return rc;
 }

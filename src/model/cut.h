@@ -9,6 +9,7 @@
 /* One call of a slot with the layer's arguments in the layer's own order. */
 typedef struct khub__call {
     const khub_slot *slot;
+    const khub_filling *filling; /* what was in it when the call was planned */
     khub_value args[KHUB__MAX_ARGS];
     int32_t n;
     double work; /* about how many multiply-adds it costs */

@@ -69,10 +69,11 @@ static khub_slot *fill(khub_layers *layers, const char *path, khub_call_fn call,
     ck_khub_ok(
         khub_layers_add(layers, path, "Linear", standard, khub_dtype_of(KHUB_DTYPE_FLOAT, 32), &slot, &err),
         &err);
-    khub__filling *f = calloc(1, sizeof(*f));
+    khub_filling *f = calloc(1, sizeof(*f));
     f->function.call = call;
     f->in_order = 1;
     f->prepared_arg = -1;
+    khub__filling_complete(f, khub__layer_find("Linear"));
     f->axis_count = (size_t)axes;
     f->axes = calloc(2, sizeof(*f->axes));
     f->axes[0] = (khub_slot_axis){"rows", {{0, 0, 1}, {1, 0, 1}}, 2};

@@ -89,7 +89,7 @@ START_TEST(a_kernel_fills_a_slot_and_leaves_it)
     call(gelu, &x, &out);
     ck_assert_float_eq(out, 2);
     const khub_slot_axis *axes;
-    ck_assert_uint_eq(khub_slot_axes(gelu, &axes), 1);
+    ck_assert_uint_eq(khub_filling_axes(khub_slot_filling(gelu), &axes), 1);
     ck_assert_str_eq(axes[0].axis, "rows");
     ck_assert_int_eq(axes[0].part[1].arg, 1);
     call(silu, &x, &out);

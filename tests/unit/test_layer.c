@@ -79,11 +79,12 @@ START_TEST(a_filling_reorders_and_replaces)
     khub_error err = {0};
     khub_slot *norm, *act;
     khub_layers *layers = two_slots(&norm, &act, &err);
-    khub__filling *filling = khub__calloc(1, sizeof(*filling));
+    khub_filling *filling = khub__calloc(1, sizeof(*filling));
     filling->function = (khub_function){record, NULL};
     const int32_t order[4] = {3, 2, 1, 0};
     memcpy(filling->order, order, sizeof(order));
     filling->prepared_arg = 2;
+    khub__filling_complete(filling, khub__layer_find("RMSNorm"));
     khub__slot_fill(norm, filling);
     const khub_value args[4] = {khub_arg_int(10), khub_arg_int(11), khub_arg_int(12), khub_arg_float(13)};
     ck_khub_ok(khub_slot_call(norm, args, 4, &err), &err);
@@ -299,6 +300,10 @@ START_TEST(layer_arguments)
     ck_assert_str_eq(khub_layer_arg("AddLayerNorm", 6), "eps");
     ck_assert_ptr_null(khub_layer_arg("AddLayerNorm", 7));
     ck_assert_ptr_null(khub_layer_arg("Nope", 0));
+    const khub__layer_def *norm = khub__layer_find("AddLayerNorm");
+    ck_assert_int_eq(norm->args[0].is_output && norm->args[1].is_output, 1);
+    for (int32_t i = 2; i < norm->arg_count; i++)
+        ck_assert_int_eq(norm->args[i].is_output, 0);
 }
 END_TEST
 

@@ -210,7 +210,7 @@ START_TEST(slices_that_a_layer_cant_have)
     ck_khub_ok(khub_layers_add(layers, "a", "GeLU", (khub_function){0}, float32, &slot, &err), &err);
     ck_khub_fails(khub_slot_slice(slot, &axis, 1, &err), &err, KHUB_E_INVAL, "\"rows\" has a part that GeLU");
     ck_khub_fails(khub_slot_slice(slot, &axis, 5, &err), &err, KHUB_E_INVAL, "5 axes");
-    ck_assert_uint_eq(khub_slot_axes(slot, &axes), 0);
+    ck_assert_uint_eq(khub_filling_axes(khub_slot_filling(slot), &axes), 0);
     ck_assert_uint_eq(khub_standard_axes("Convolution", &axes), 0);
     khub_layers_free(layers);
 }
