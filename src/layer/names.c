@@ -14,6 +14,7 @@
 
 /* The twin of the table in docs/layers.md. */
 static const khub__layer_def layers[] = {
+    {"Add", 3, {O("out"), T("x"), T("residual")}},
     {"RMSNorm", 4, {O_N("out"), T_N("x"), T("weight"), F("eps")}},
     {"AddRMSNorm", 6, {O_N("out"), MAY_O_N("sum"), T_N("x"), T_N("residual"), T("weight"), F("eps")}},
     {"LayerNorm", 5, {O_N("out"), T_N("x"), T("weight"), MAY("bias"), F("eps")}},
@@ -50,6 +51,11 @@ _Static_assert(sizeof(layers) / sizeof(*layers) == KHUB__LAYERS, "KHUB__LAYERS c
 size_t khub__layer_number(const khub__layer_def *layer)
 {
     return (size_t)(layer - layers);
+}
+
+const khub__layer_def *khub__layer_at(size_t number)
+{
+    return &layers[number];
 }
 
 const khub__layer_def *khub__layer_find(const char *name)

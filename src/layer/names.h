@@ -34,7 +34,8 @@ const khub__layer_def *khub__layer_find(const char *name);
 int32_t khub__layer_position(const khub__layer_def *layer, const char *arg);
 
 /* How many layers there are, and the number of one of them: 0 … KHUB__LAYERS - 1. */
-enum { KHUB__LAYERS = 19 };
+enum { KHUB__LAYERS = 20 };
 size_t khub__layer_number(const khub__layer_def *layer);
+const khub__layer_def *khub__layer_at(size_t number);
 
 #endif

@@ -18,6 +18,7 @@
 
 /* The axes along which the functions below compute piece by piece whatever lies beside it. */
 static const khub_slot_axis rows_of_2[] = ROWS(2, PART(0, 0), PART(1, 0)),
+                            rows_of_3[] = ROWS(3, PART(0, 0), PART(1, 0), PART(2, 0)),
                             rows_of_4[] = ROWS(4, PART(0, 0), PART(1, 0), PART(2, 0), PART(3, 0)),
                             rotary[] = ROWS(6, PART(0, 0), PART(1, 0), PART(2, 0), PART(3, 0), PART(4, 0),
                                             PART(5, 0));
@@ -37,6 +38,7 @@ static const struct {
     const khub_slot_axis *axes;
     size_t axis_count;
 } table[] = {
+    {{"Add", NULL}, khub__std_add, AXES(rows_of_3)},
     {{"RMSNorm", NULL}, khub__std_rms_norm, AXES(rows_of_2)},
     {{"AddRMSNorm", NULL}, khub__std_add_rms_norm, AXES(rows_of_4)},
     {{"LayerNorm", NULL}, khub__std_layer_norm, AXES(rows_of_2)},

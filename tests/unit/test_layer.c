@@ -304,6 +304,13 @@ START_TEST(layer_arguments)
     ck_assert_int_eq(norm->args[0].is_output && norm->args[1].is_output, 1);
     for (int32_t i = 2; i < norm->arg_count; i++)
         ck_assert_int_eq(norm->args[i].is_output, 0);
+    /* what a layer makes stands first and is called out or …_out */
+    for (size_t i = 0; i < KHUB__LAYERS; i++) {
+        const khub__layer_def *layer = khub__layer_at(i);
+        ck_assert_msg(layer->args[0].is_output, "%s", layer->name);
+        for (int32_t k = 0; k < layer->arg_count; k++)
+            ck_assert_msg(!strstr(layer->args[k].name, "out") || layer->args[k].is_output, "%s", layer->name);
+    }
 }
 END_TEST
 

@@ -81,6 +81,18 @@ START_TEST(activations)
 }
 END_TEST
 
+START_TEST(add)
+{
+    box x, residual, out;
+    const khub_value args[] = {FILL(&out, 3, 7), FILL(&x, 3, 7), FILL(&residual, 3, 7)};
+    call("Add", args, 3);
+    for (int i = 0; i < 21; i++)
+        ck_assert_float_eq(out.data[i], x.data[i] + residual.data[i]);
+    residual.shape[0] = 2;
+    fails("Add", args, 3, "residual is (2, 7), (3, 7) is expected");
+}
+END_TEST
+
 START_TEST(gated)
 {
     box x, out;
@@ -293,5 +305,5 @@ START_TEST(no_such_layer)
 }
 END_TEST
 
-UNIT("ops", activations, gated, norms, softmax_and_rotary, linear, attention, bfloat16_is_rounded_once,
+UNIT("ops", activations, add, gated, norms, softmax_and_rotary, linear, attention, bfloat16_is_rounded_once,
      the_sum_that_is_kept_is_normalized, no_such_layer)
