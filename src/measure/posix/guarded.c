@@ -1,0 +1,142 @@
+#include "measure/guarded.h"
+
+#include "base/error.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { APART = 3, LINE = 64 };
+
+/* 0xff at odd addresses, 0xc3 at even ones: a NaN in float64, float32, bfloat16 and float16, which elements
+ * are aligned to. */
+static char pattern(const char *at)
+{
+    return (char)((uintptr_t)at & 1 ? 0xff : 0xc3);
+}
+
+static void paint(char *from, const char *to)
+{
+    for (; from < to; from++)
+        *from = pattern(from);
+}
+
+/* The usable memory. */
+static char *begin(const khub__guarded *g)
+{
+    return g->region + g->page;
+}
+
+static char *end(const khub__guarded *g)
+{
+    return g->region + g->region_bytes - g->page;
+}
+
+static void set_strides(khub__guarded *g, int64_t pitch)
+{
+    int32_t last = g->tensor.ndim - 1;
+    for (int32_t i = last; i >= 0; i--) {
+        g->strides[i] = i == last ? 1 : i == last - 1 ? pitch : g->strides[i + 1] * g->shape[i + 1];
+    }
+    g->tensor.strides = g->strides;
+}
+
+/* Where the first element goes; `bytes` from there to the end of the last. */
+static char *place(const khub__guarded *g, size_t bytes, size_t item, khub__placement placement)
+{
+    uintptr_t aligned = ((uintptr_t)end(g) - bytes) / LINE * LINE;
+    if (placement == KHUB__AT_START) return begin(g);
+    if (placement == KHUB__ALIGNED) return (char *)aligned;
+    if (placement == KHUB__SHIFTED) return (char *)((uintptr_t)(end(g) - bytes - item) / LINE * LINE + item);
+    return end(g) - bytes;
+}
+
+int khub__guarded_new(khub__guarded *out, khub_dtype dtype, int32_t ndim, const int64_t *shape,
+                      khub__placement placement, khub_error *err)
+{
+    size_t item = dtype.bits / 8;
+    memset(out, 0, sizeof(*out));
+    memcpy(out->shape, shape, (size_t)ndim * sizeof(*shape));
+    out->tensor = khub_tensor_over(NULL, dtype, ndim, out->shape);
+    int64_t count = khub_tensor_count(&out->tensor), extent = ndim ? shape[ndim - 1] : 1;
+    int64_t pitch = extent + (placement == KHUB__STRIDED ? APART : 0);
+    set_strides(out, pitch);
+    if (count <= 0) return KHUB_OK;
+    out->rows = count / extent;
+    out->width = (size_t)extent * item;
+    out->pitch = (size_t)pitch * item;
+    size_t bytes = (size_t)(out->rows - 1) * out->pitch + out->width;
+    out->page = (size_t)sysconf(_SC_PAGESIZE);
+    out->region_bytes = ((bytes + LINE + item) / out->page + 3) * out->page;
+    out->region = mmap(NULL, out->region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (out->region == MAP_FAILED) {
+        out->region = NULL;
+        return khub__fail_memory(err, "making memory between guard pages");
+    }
+    mprotect(out->region, out->page, PROT_NONE);
+    mprotect(end(out), out->page, PROT_NONE);
+    paint(begin(out), end(out));
+    out->data = place(out, bytes, item, placement);
+    out->tensor.data = out->data;
+    return KHUB_OK;
+}
+
+void khub__guarded_free(khub__guarded *guarded)
+{
+    if (guarded->region) munmap(guarded->region, guarded->region_bytes);
+    memset(guarded, 0, sizeof(*guarded));
+}
+
+void khub__guarded_put(khub__guarded *guarded, const void *compact)
+{
+    for (int64_t r = 0; r < guarded->rows; r++)
+        memcpy(guarded->data + (size_t)r * guarded->pitch, (const char *)compact + (size_t)r * guarded->width,
+               guarded->width);
+}
+
+void khub__guarded_get(const khub__guarded *guarded, void *compact)
+{
+    for (int64_t r = 0; r < guarded->rows; r++)
+        memcpy((char *)compact + (size_t)r * guarded->width, guarded->data + (size_t)r * guarded->pitch,
+               guarded->width);
+}
+
+void khub__guarded_clear(khub__guarded *guarded, int zero)
+{
+    for (int64_t r = 0; r < guarded->rows; r++) {
+        char *row = guarded->data + (size_t)r * guarded->pitch;
+        if (zero)
+            memset(row, 0, guarded->width);
+        else
+            paint(row, row + guarded->width);
+    }
+}
+
+/* The first byte of [from, to) without the pattern; `to` when there is none. */
+static const char *first_other(const char *from, const char *to)
+{
+    while (from < to && *from == pattern(from))
+        from++;
+    return from;
+}
+
+int khub__guarded_is_intact(const khub__guarded *guarded, int64_t *at)
+{
+    const char *from = guarded->region ? begin(guarded) : NULL, *other;
+    for (int64_t r = 0; r <= guarded->rows && guarded->region; r++) {
+        const char *row = guarded->data + (size_t)r * guarded->pitch,
+                   *to = r < guarded->rows ? row : end(guarded);
+        other = first_other(from, to);
+        *at = other - guarded->data;
+        if (other < to) return 0;
+        from = row + guarded->width;
+    }
+    return 1;
+}
+
+int khub__guarded_owns(const khub__guarded *guarded, const void *address, int64_t *at)
+{
+    const char *a = address;
+    if (!guarded->region || a < guarded->region || a >= guarded->region + guarded->region_bytes) return 0;
+    *at = a - guarded->data;
+    return a < begin(guarded) || a >= end(guarded);
+}
