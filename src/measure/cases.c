@@ -21,6 +21,7 @@ typedef struct plan {
 } plan;
 
 static const plan plans[] = {
+    {"Add", SAME, "xxx", 1, 7},
     {"RMSNorm", ROWS, "xxn.", 1, 3},
     {"AddRMSNorm", ROWS, "xxxxn.", 3, 15},
     {"LayerNorm", ROWS, "xxnn.", 1, 3},
@@ -464,10 +465,9 @@ static double around(int exponent, int binades, uint64_t r)
 static double tie(const filling *f, uint64_t r)
 {
     int half = -f->format.mantissa - 1;
-    if (plan_of(f->c->layer)->family != ROWS || f->c->layer->arg_count < 6)
-        return (double)((int)(r >> 8 & 15) - 8) / 2;
-    int residual = f->at == khub__layer_position(f->c->layer, "residual");
-    if (residual) return with_sign(khub__power_of_two(half) * (double)(1 + 2 * (int)(r & 1)), r);
+    int32_t residual = khub__layer_position(f->c->layer, "residual");
+    if (residual < 0) return (double)((int)(r >> 8 & 15) - 8) / 2;
+    if (f->at == residual) return with_sign(khub__power_of_two(half) * (double)(1 + 2 * (int)(r & 1)), r);
     return 1 + (double)(r >> 8 & ((UINT64_C(1) << f->format.mantissa) - 1)) *
                    khub__power_of_two(-f->format.mantissa);
 }
