@@ -12,19 +12,15 @@ import threading
 import time
 import urllib.parse
 
+from hub import git_blob, sha256
+
 KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
 FAKES = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "fake", "repos")
 VARIANT = f"tvm-ffi01-cpu-{platform.machine()}-linux"
 
 
-@functools.lru_cache(10000)  # each request asks for the hashes of all files
-def blob_id(content):
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-
-
-@functools.lru_cache(1000)
-def lfs_id(content):
-    return hashlib.sha256(content).hexdigest()
+blob_id = functools.lru_cache(10000)(git_blob)  # each request asks for the hashes of all files
+lfs_id = functools.lru_cache(1000)(sha256)
 
 
 class Hub:

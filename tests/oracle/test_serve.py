@@ -10,13 +10,10 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from small_hub import git_hash
 from serving import BUILT_IN, ask, python, serving
 
 SANITIZE = os.environ["KHUB_SANITIZE"] == "1"
-
-
-def git_blob(content):
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +67,11 @@ print(json.dumps({f.path: [f.size, f.blob_id, f.lfs and [f.lfs.sha256, f.lfs.siz
     model = folder / "models" / "org" / "tiny"
     for file in (p for p in model.rglob("*") if p.is_file()):
         content = file.read_bytes()
-        oid, lfs = git_blob(content), None
+        oid, lfs = git_hash(content), None
         if file.suffix == ".safetensors":
             sha256 = hashlib.sha256(content).hexdigest()
             pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{sha256}\nsize {len(content)}\n".encode()
-            oid, lfs = git_blob(pointer), [sha256, len(content), len(pointer)]
+            oid, lfs = git_hash(pointer), [sha256, len(content), len(pointer)]
         expected[str(file.relative_to(model))] = [len(content), oid, lfs]
     assert listed == expected
 
