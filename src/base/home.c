@@ -27,9 +27,8 @@ int khub__env_is_true(const char *name)
 static const char *add_home(khub__text *out, const char *path)
 {
     size_t length = strcspn(path, "/");
-    char *user = length > 1 ? khub__strndup(path + 1, length - 1) : NULL;
-    if (length > 1 && !user) out->failed = 1;
-    char *home = out->failed ? NULL : khub__home_of(user);
+    char *user = length > 1 ? khub__strndup(path + 1, length - 1) : NULL, *home = NULL;
+    out->failed = (length > 1 && !user) || khub__home_of(&home, user) != 0;
     khub__free(user);
     if (!home) return path;
     size_t end = strlen(home);

@@ -15,8 +15,8 @@ int khub__env_is_true(const char *name);
 char *khub__path_expand(const char *path);
 
 /* The home directory of a user, NULL for the one who runs this: HOME, else what the system's list of users
- * says. The caller's; NULL: unknown, or no memory. One source per operating system. */
-char *khub__home_of(const char *user);
+ * says. *out is the caller's; NULL: unknown. 0, or -1: no memory. One source per operating system. */
+int khub__home_of(char **out, const char *user);
 
 /* HF_HOME, else $XDG_CACHE_HOME/huggingface, else ~/.cache/huggingface. KHUB_E_NOTFOUND (there is no home
  * directory), KHUB_E_NOMEM. *out is the caller's. */
