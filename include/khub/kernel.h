@@ -87,6 +87,12 @@ typedef struct khub_function_info {
  * calls into the library once; the answer is the kernel's. One thread at a time. */
 KHUB_API const khub_function_info *khub_kernel_function_info(khub_kernel *kernel, size_t i);
 
+/* One entry of "tolerance". */
+typedef struct khub_layer_tolerance {
+    const char *dtype; /* "float32" */
+    double ulp;        /* at most that far from the exact result, as docs/determinism.md counts */
+} khub_layer_tolerance;
+
 /* How a kernel serves one layer, from its layers.json (docs/layers.md). */
 typedef struct khub_layer_spec {
     const char *layer;       /* "RMSNorm" */
@@ -99,8 +105,10 @@ typedef struct khub_layer_spec {
     /* "slices": axes along which a call may be cut, NULL-terminated pairs are in `slices` */
     const struct khub_slice_axis *slices;
     size_t slice_count;
-    const char *prepare_arg;      /* "weight": the argument that is prepared; NULL: none */
-    const char *prepare_function; /* called as f(prepared, original), see docs/layers.md */
+    const char *prepare_arg;                /* "weight": the argument that is prepared; NULL: none */
+    const char *prepare_function;           /* called as f(prepared, original), see docs/layers.md */
+    const khub_layer_tolerance *tolerances; /* promises for some dtypes */
+    size_t tolerance_count;
 } khub_layer_spec;
 
 /* Dimension `dim` of the argument `arg`. */

@@ -218,6 +218,38 @@ static int take_prepare(builder *b, const json_t *entry)
                       b->where, b->spec->prepare_arg);
 }
 
+/* {"ulp": 4} */
+static int take_one_tolerance(builder *b, khub_layer_tolerance *out, const char *dtype, const json_t *value)
+{
+    const json_t *ulp = json_object_get(value, "ulp");
+    *out = (khub_layer_tolerance){dtype, json_number_value(ulp)};
+    if (json_is_number(ulp) && out->ulp >= 0 && json_object_size(value) == 1) return KHUB_OK;
+    return khub__fail(b->err, KHUB_E_FORMAT,
+                      "%s: \"tolerance\": \"%s\" isn't {\"ulp\": NUMBER}, a number from 0 on", b->where,
+                      dtype);
+}
+
+static int take_tolerances(builder *b, const json_t *entry)
+{
+    khub__json_source source = {b->where, b->err};
+    const json_t *all = NULL;
+    int rc = khub__json_object(&all, entry, "tolerance", &source);
+    if (rc != KHUB_OK || !all) return rc;
+    khub_layer_tolerance *list = place(b, json_object_size(all) * sizeof(*list));
+    b->spec->tolerances = list;
+    const char *dtype;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)all, dtype, value) {
+        khub_dtype parsed;
+        if (khub_dtype_parse(&parsed, dtype, NULL) != KHUB_OK)
+            return khub__fail(b->err, KHUB_E_FORMAT, "%s: \"tolerance\" has \"%s\", which is no dtype",
+                              b->where, dtype);
+        rc = take_one_tolerance(b, &list[b->spec->tolerance_count++], dtype, value);
+        if (rc != KHUB_OK) return rc;
+    }
+    return KHUB_OK;
+}
+
 static int take_entry(builder *b, const json_t *entry)
 {
     khub_layer_spec *spec = b->spec;
@@ -231,6 +263,7 @@ static int take_entry(builder *b, const json_t *entry)
     if (rc == KHUB_OK) rc = khub__json_bool(&spec->backward, entry, "backward", &source);
     if (rc == KHUB_OK) rc = khub__json_bool(&spec->deterministic, entry, "deterministic", &source);
     if (rc == KHUB_OK) rc = take_slices(b, entry);
+    if (rc == KHUB_OK) rc = take_tolerances(b, entry);
     return rc == KHUB_OK ? take_prepare(b, entry) : rc;
 }
 
@@ -246,6 +279,9 @@ static void place_texts(builder *b, const char *layer)
     for (size_t i = 0; i < 2; i++)
         for (const char **name = lists[i]; name && *name; name++)
             *name = place_text(b, *name, strlen(*name));
+    khub_layer_tolerance *tolerances = (khub_layer_tolerance *)(uintptr_t)spec->tolerances;
+    for (size_t i = 0; i < spec->tolerance_count; i++)
+        tolerances[i].dtype = place_text(b, tolerances[i].dtype, strlen(tolerances[i].dtype));
     khub_slice_axis *axes = (khub_slice_axis *)(uintptr_t)spec->slices;
     for (size_t i = 0; i < spec->slice_count; i++) {
         axes[i].axis = place_text(b, axes[i].axis, strlen(axes[i].axis));
@@ -257,8 +293,8 @@ static void place_texts(builder *b, const char *layer)
 
 static void note_unknown_keys(const json_t *entry, const char *where, const char *ignored)
 {
-    static const char *const known[] = {"function",      "args",   "dtypes", "backward",
-                                        "deterministic", "slices", "prepare"};
+    static const char *const known[] = {"function",      "args",   "dtypes",  "backward",
+                                        "deterministic", "slices", "prepare", "tolerance"};
     const char *key;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)entry, key, value) {

@@ -12,7 +12,8 @@ static const char whole[] =
             " \"dtypes\": [\"float32\"], \"backward\": false, \"deterministic\": true,"
             " \"slices\": {\"rows\": [\"out:0\", \"x:0\"],"
             "              \"columns\": [\"out:1\", \"weight:0/16\", \"bias:0\"]},"
-            " \"prepare\": {\"weight\": \"linear_pack\"}}");
+            " \"prepare\": {\"weight\": \"linear_pack\"},"
+            " \"tolerance\": {\"float32\": {\"ulp\": 0.5}, \"bfloat16\": {\"ulp\": 1}}}");
 
 START_TEST(the_example_of_the_documentation)
 {
@@ -46,6 +47,10 @@ START_TEST(the_example_of_the_documentation)
     ck_assert_int_eq(columns->parts[1].unit, 16);
     ck_assert_str_eq(spec->prepare_arg, "weight");
     ck_assert_str_eq(spec->prepare_function, "linear_pack");
+    ck_assert_uint_eq(spec->tolerance_count, 2);
+    ck_assert_str_eq(spec->tolerances[0].dtype, "float32");
+    ck_assert_double_eq(spec->tolerances[0].ulp, 0.5);
+    ck_assert_str_eq(spec->tolerances[1].dtype, "bfloat16");
     khub__layers_free(&layers);
 }
 END_TEST
@@ -78,6 +83,13 @@ START_TEST(what_is_wrong_is_named)
         {"{}", "\"layers\" is missing", KHUB_E_FORMAT},
         {"{\"layers\": []}", "\"layers\" is an array, an object is expected", KHUB_E_FORMAT},
         {FILE_OF("[]"), "f.json: Linear: is an array, an object is expected", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"tolerance\": 4}"), "\"tolerance\" is", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"tolerance\": {\"float33\": {\"ulp\": 4}}}"),
+         "\"tolerance\" has \"float33\", which is no dtype", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"tolerance\": {\"float32\": {\"ulp\": -1}}}"),
+         "f.json: Linear: \"tolerance\": \"float32\" isn't {\"ulp\": NUMBER}", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"tolerance\": {\"float32\": 4}}"), "isn't {\"ulp\": NUMBER}",
+         KHUB_E_FORMAT},
         {FILE_OF("{}"), "f.json: Linear: \"function\" is missing", KHUB_E_FORMAT},
         {FILE_OF("{\"function\": \"\"}"), "\"function\" is missing", KHUB_E_FORMAT},
         {FILE_OF("{\"function\": 1}"), "\"function\" is an integer, a string is expected", KHUB_E_FORMAT},
