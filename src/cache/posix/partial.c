@@ -87,8 +87,8 @@ static int is_gone(long pid, const char *host, time_t written)
 {
     char here[64];
     host_name(here);
-    time_t now = time(NULL);
-    if (now < written || now - written > STALE_S) return 1;
+    time_t age_s = time(NULL) - written; /* a file server's clock may be a little ahead of ours */
+    if (age_s > STALE_S || age_s < -STALE_S) return 1;
     return strcmp(here, host) == 0 && !runs(pid);
 }
 
