@@ -31,11 +31,11 @@ class Hub:
 
 
 @contextlib.contextmanager
-def serving(folder, *options, log=None, env=None, **more):
+def serving(folder, *options, log=None, env=None, command=(KHUB, "serve"), **more):
     """Yields a Hub of `folder`; afterwards it must have ended well. `log`: where stderr goes."""
     log = pathlib.Path(log or str(folder).rstrip("/") + ".log")
     with open(log, "wb") as errors:
-        process = subprocess.Popen([KHUB, "serve", folder, "--port", "0", *options], stdout=subprocess.PIPE, stderr=errors,
+        process = subprocess.Popen([*command, folder, "--port", "0", *options], stdout=subprocess.PIPE, stderr=errors,
                                    stdin=subprocess.DEVNULL, env=env, **more)
     try:
         assert select.select([process.stdout], [], [], 30)[0], "it doesn't say its address"
