@@ -1,6 +1,7 @@
 /* Pairs of tensors, row by row and block by block. */
 #include <khub/numerics.h>
 
+#include "numerics/fast.h"
 #include "numerics/pairs.h"
 
 #include "tensor/array.h"
@@ -42,16 +43,26 @@ static const void *next_elements(source *s, size_t count)
 typedef struct job {
     khub_comparison *sum;
     khub__pairs_read *read;
+    const khub__fast *fast; /* NULL: none for these dtypes */
     source a, b;
     khub__pairs pairs;
 } job;
 
-static void take_block(job *j, const void *a, const void *b, size_t count)
+static khub__tops take_block(job *j, const void *a, const void *b, size_t count)
 {
-    j->read(&j->pairs, j->sum, a, b, count);
-    khub__pairs_sum(j->sum, &j->pairs);
-    khub__pairs_worst(j->sum, &j->pairs);
+    khub__tops tops = {INT64_MAX, INT64_MAX}; /* not known */
+    if (!j->fast || !j->fast->block(j->sum, a, b, count, j->read, &j->pairs, &tops)) {
+        j->read(&j->pairs, j->sum, a, b, count);
+        khub__pairs_sum(j->sum, &j->pairs);
+        khub__pairs_worst(j->sum, &j->pairs);
+    }
     j->sum->count += count;
+    return tops;
+}
+
+static void look(const job *j, const source *s, khub__largest *l, const void *at, size_t count, int64_t from)
+{
+    if (!j->fast || !j->fast->look(l, at, count, from)) s->reader->look(l, at, count, from);
 }
 
 static void count_row(job *j, const khub__largest *a, const khub__largest *b)
@@ -69,9 +80,9 @@ static void take_row(job *j, int64_t width)
     for (int64_t from = 0; from < width; from += KHUB__BLOCK) {
         size_t count = width - from < KHUB__BLOCK ? (size_t)(width - from) : KHUB__BLOCK;
         const void *a = next_elements(&j->a, count), *b = next_elements(&j->b, count);
-        j->a.reader->look(&in_a, a, count, from);
-        j->b.reader->look(&in_b, b, count, from);
-        take_block(j, a, b, count);
+        khub__tops tops = take_block(j, a, b, count);
+        if (tops.a > in_a.order) look(j, &j->a, &in_a, a, count, from);
+        if (tops.b > in_b.order) look(j, &j->b, &in_b, b, count, from);
     }
     count_row(j, &in_a, &in_b);
 }
@@ -83,8 +94,8 @@ static void take_short_rows(job *j, int64_t rows, int64_t width)
     const char *a = next_elements(&j->a, count), *b = next_elements(&j->b, count);
     for (int64_t row = 0; row < rows; row++) {
         khub__largest in_a = none, in_b = none;
-        j->a.reader->look(&in_a, a + (size_t)(row * width) * j->a.reader->bytes, (size_t)width, 0);
-        j->b.reader->look(&in_b, b + (size_t)(row * width) * j->b.reader->bytes, (size_t)width, 0);
+        look(j, &j->a, &in_a, a + (size_t)(row * width) * j->a.reader->bytes, (size_t)width, 0);
+        look(j, &j->b, &in_b, b + (size_t)(row * width) * j->b.reader->bytes, (size_t)width, 0);
         count_row(j, &in_a, &in_b);
     }
     take_block(j, a, b, count);
@@ -234,6 +245,7 @@ int khub_comparison_add(khub_comparison *sum, const khub_tensor *a, const khub_t
         job j;
         j.sum = sum;
         j.read = read;
+        j.fast = a_reader == b_reader ? khub__fast_of(a->dtype) : NULL;
         open_source(&j.a, a, a_reader);
         open_source(&j.b, &view, b_reader);
         take_all(&j, a);

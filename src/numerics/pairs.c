@@ -11,7 +11,7 @@ void khub__sum_add(khub_comparison *c, int which, double x)
 }
 
 /* Adds lanes i and i + 4 first, then i + 2, then i + 1. */
-static void add_lanes(khub_comparison *c, int which, double lanes[KHUB__LANES])
+void khub__lanes_add(khub_comparison *c, int which, double lanes[KHUB__LANES])
 {
     for (int width = KHUB__LANES / 2; width; width /= 2)
         for (int i = 0; i < width; i++)
@@ -32,7 +32,12 @@ void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs)
             lanes[KHUB__SUM_B][l] += b * b;
         }
     for (int which = 0; which < KHUB__SUMS; which++)
-        add_lanes(c, which, lanes[which]);
+        khub__lanes_add(c, which, lanes[which]);
+}
+
+double khub__relative_bound(const khub_comparison *c)
+{
+    return c->relative.value * (1 + 0x1p-51);
 }
 
 static void keep_worse(khub_worst *worst, double value, const khub_comparison *c, const khub__pairs *pairs,
@@ -49,7 +54,7 @@ void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs)
         keep_worse(&c->absolute, distance, c, pairs, i);
         if (b == 0)
             c->zero_missed += distance > 0;
-        else if (distance > c->relative.value * b) /* spares the division */
+        else if (distance > khub__relative_bound(c) * b)
             keep_worse(&c->relative, distance / b, c, pairs, i);
     }
 }

@@ -47,6 +47,12 @@ void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs);
 /* Looks for pairs that are worse than the worst so far. */
 void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs);
 
+/* A relative error counts as worse than the worst so far when it is so by more than the last bits of a
+ * double: when |a - b| > bound * |b|. So every way of looking for it finds the same pair. */
+double khub__relative_bound(const khub_comparison *c);
+
+/* Adds lanes to a sum; they are no more after that. */
+void khub__lanes_add(khub_comparison *c, int which, double lanes[KHUB__LANES]);
 /* Adds one number to a sum, exactly but for the last bit of `low`. */
 void khub__sum_add(khub_comparison *c, int which, double x);
 

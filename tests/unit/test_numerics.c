@@ -4,6 +4,8 @@
 
 #include <khub/numerics.h>
 
+#include "numerics/fast.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -220,9 +222,9 @@ static void list_numbers(numbers *n, const struct small *s)
 static numbers known;
 
 /* For what is asked 100,000 times: check tells its parent of every assertion, this only of failed ones. */
-#define EXPECT(condition, ...)                                                                               \
+#define EXPECT(condition, format, ...)                                                                       \
     do {                                                                                                     \
-        if (!(condition)) ck_abort_msg(#condition ": " __VA_ARGS__);                                         \
+        if (!(condition)) ck_abort_msg("%s: " format, #condition, __VA_ARGS__);                              \
     } while (0)
 
 /* One pair of float8, by its places in `known`. */
@@ -583,6 +585,92 @@ START_TEST(strided_is_contiguous)
 }
 END_TEST
 
+/* Blocks as the fast way takes them: exponents of a few neighbours or of all sizes, differences of a few
+ * steps, of any, or none, zeros and subnormal numbers. */
+static void fill_block(char *a, char *b, khub_dtype dtype, size_t count, unsigned form)
+{
+    size_t item = dtype.bits / 8;
+    int mantissa = item == 4 ? 23 : dtype.code == KHUB_DTYPE_BFLOAT ? 7 : 10;
+    uint32_t sign = item == 4 ? 0x80000000 : 0x8000, one = item == 4       ? 0x3f800000
+                                                           : mantissa == 7 ? 0x3f80
+                                                                           : 0x3c00;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t r = random_bits();
+        uint32_t x = (uint32_t)r % one, off = form & 4 ? (uint32_t)(r >> 58) % 4 : 0, y;
+        if (form & 1) x = x % (4u << mantissa) + one / 2;
+        if (form & 2 && r >> 40 & 1) x %= 3; /* zeros, the smallest numbers */
+        if (form & 8 && (r >> 41) % 64 == 0) off = (uint32_t)(r >> 33) % one;
+        if (r >> 42 & 1) x |= sign;
+        y = x + off;
+        if (form & 16 && (r >> 43) % 16 == 0) y ^= sign;
+        memcpy(a + i * item, &x, item);
+        memcpy(b + i * item, &y, item);
+    }
+}
+
+/* On a processor that has no fast way, the plain one is all there is. */
+START_TEST(fast_is_plain)
+{
+    static const char *const names[] = {"float32", "bfloat16", "float16"};
+    static khub__pairs pairs;
+    char a[4 * KHUB__BLOCK], b[4 * KHUB__BLOCK];
+    for (unsigned k = 0; k < 3 * 1500; k++) {
+        const khub__fast *fast = khub__fast_of(dtype_of(names[k % 3]));
+        const khub__dtype_reader *reader = khub__dtype_reader_of(dtype_of(names[k % 3]));
+        khub_comparison plain = {.count = 1000}, quick = {.count = 1000};
+        if (k % 2) plain.first_different = quick.first_different = 1000;
+        for (unsigned round = 0; fast && round < 3; round++) { /* with what the rounds before have found */
+            size_t count = 1 + random_bits() % KHUB__BLOCK;
+            khub__tops tops;
+            khub__largest in_a[2] = {{INT64_MIN, 0}, {INT64_MIN, 0}},
+                          in_b[2] = {{INT64_MIN, 0}, {INT64_MIN, 0}};
+            fill_block(a, b, reader->dtype, count, k / 3 % 32);
+            reader->same(&pairs, &plain, a, b, count);
+            khub__pairs_sum(&plain, &pairs);
+            khub__pairs_worst(&plain, &pairs);
+            EXPECT(fast->block(&quick, a, b, count, reader->same, &pairs, &tops), "%u", k);
+            EXPECT(memcmp(&plain, &quick, sizeof(plain)) == 0, "%s, form %u, %zu pairs", names[k % 3],
+                   k / 3 % 32, count);
+            reader->look(&in_a[0], a, count, 7);
+            reader->look(&in_b[0], b, count, 7);
+            if (!fast->look(&in_a[1], a, count, 7)) reader->look(&in_a[1], a, count, 7);
+            if (!fast->look(&in_b[1], b, count, 7)) reader->look(&in_b[1], b, count, 7);
+            EXPECT(memcmp(in_a, in_a + 1, sizeof(*in_a)) == 0 && memcmp(in_b, in_b + 1, sizeof(*in_b)) == 0,
+                   "%u", k);
+            EXPECT(tops.a == in_a[0].order && tops.b == in_b[0].order, "%u", k);
+        }
+    }
+}
+END_TEST
+
+/* What isn't finite, anywhere in a block, is left to the plain way. */
+START_TEST(fast_leaves_the_rest)
+{
+    static const struct {
+        const char *name;
+        uint32_t infinity;
+    } table[] = {{"float32", 0x7f800000}, {"bfloat16", 0x7f80}, {"float16", 0x7c00}};
+    static khub__pairs pairs;
+    char a[4 * 67], b[4 * 67];
+    for (size_t t = 0; t < 3; t++) {
+        khub_dtype dtype = dtype_of(table[t].name);
+        const khub__fast *fast = khub__fast_of(dtype);
+        const khub__dtype_reader *reader = khub__dtype_reader_of(dtype);
+        for (unsigned at = 0; fast && at < 2 * 67; at++) {
+            uint32_t special = table[t].infinity + at % 2 * 5;
+            khub_comparison c = {0}, before = {0};
+            khub__tops tops;
+            khub__largest largest = {INT64_MIN, 0};
+            fill_block(a, b, dtype, 67, 5);
+            memcpy((at % 4 < 2 ? a : b) + at / 2 * (dtype.bits / 8), &special, dtype.bits / 8);
+            EXPECT(!fast->block(&c, a, b, 67, reader->same, &pairs, &tops), "%u", at);
+            EXPECT(memcmp(&c, &before, sizeof(c)) == 0, "%u", at);
+            if (at % 2) EXPECT(!fast->look(&largest, at % 4 < 2 ? a : b, 67, 0), "%u", at);
+        }
+    }
+}
+END_TEST
+
 /* A row beside a batch, a number beside all. */
 START_TEST(broadcast)
 {
@@ -723,4 +811,5 @@ END_TEST
 UNIT("numerics", by_hand, nothing_differs, classes, special_values_do_not_measure,
      relative_where_the_expected_is_zero, cosine_of_zeros, every_pair_of_float8, neighbours,
      beside_wider_ones, rounding_of_wider_ones, float64_by_hand, integers, argmax, argmax_of_long_rows,
-     strided_is_contiguous, broadcast, pieces_are_the_whole, merged_with_itself, empty_ones, misuse)
+     strided_is_contiguous, fast_is_plain, fast_leaves_the_rest, broadcast, pieces_are_the_whole,
+     merged_with_itself, empty_ones, misuse)

@@ -1,0 +1,120 @@
+/* Comparing two tensors beside copying one of them, on one core and in turns: both move twice the bytes of a
+ * tensor, the one by reading two, the other by reading and writing one. */
+#include "machine.h"
+
+#include <khub/khub.h>
+
+enum { BYTES = 64 << 20, ROUNDS = 15 };
+
+typedef struct job {
+    char *a, *b, *copy;
+    khub_dtype a_dtype, b_dtype;
+    int64_t count, width;
+} job;
+
+static int fail(const khub_error *err)
+{
+    fprintf(stderr, "%s\n", err->message);
+    return 1;
+}
+
+static uint64_t random_bits(void)
+{
+    static uint64_t state = 88172645463325252u;
+    state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+    return state * UINT64_C(2685821657736338717);
+}
+
+/* Of size 2^-8 to 2^8, either sign; the elements of b are within 3 ULPs, `same` in 8 the same. */
+static void fill(const job *j, unsigned same)
+{
+    for (int64_t i = 0; i < j->count; i++) {
+        uint64_t r = random_bits(), off = r % 8 < same ? 0 : r / 8 % 4;
+        uint32_t bits = (uint32_t)(r >> 32 & 0x807fffff) | (uint32_t)(119 + r / 32 % 16) << 23;
+        if (j->a_dtype.bits == 16) {
+            uint16_t a = (uint16_t)(bits >> 16), b = (uint16_t)(a + off);
+            memcpy(j->a + 2 * i, &a, 2);
+            memcpy(j->b + 2 * i, &b, 2);
+        } else if (j->a_dtype.bits == 32 && j->b_dtype.bits == 32) {
+            uint32_t b = bits + (uint32_t)off;
+            memcpy(j->a + 4 * i, &bits, 4);
+            memcpy(j->b + 4 * i, &b, 4);
+        } else {
+            float a;
+            memcpy(&a, &bits, 4);
+            double wide = a, b = wide * (1 + (double)off * 0x1p-24);
+            memcpy(j->a + i * j->a_dtype.bits / 8, j->a_dtype.bits == 32 ? (void *)&a : (void *)&wide,
+                   j->a_dtype.bits / 8);
+            memcpy(j->b + 8 * i, &b, 8);
+        }
+    }
+}
+
+static double copying(const job *j)
+{
+    double start = seconds();
+    memcpy(j->copy, j->a, BYTES);
+    __asm__ volatile("" : : "r"(j->copy) : "memory");
+    return seconds() - start;
+}
+
+static double comparing(const job *j, khub_comparison *c, khub_error *err)
+{
+    int64_t shape[] = {j->count / j->width, j->width};
+    khub_tensor a = khub_tensor_over(j->a, j->a_dtype, 2, shape),
+                b = khub_tensor_over(j->b, j->b_dtype, 2, shape);
+    double start = seconds();
+    if (khub_compare_tensors(c, &a, &b, err) != KHUB_OK) exit(fail(err));
+    return seconds() - start;
+}
+
+static void measure_both(const job *j, const char *name, const char *what, khub_error *err)
+{
+    double copies[ROUNDS], comparisons[ROUNDS];
+    khub_comparison c;
+    copying(j);
+    for (int i = 0; i < ROUNDS; i++) {
+        copies[i] = copying(j);
+        comparisons[i] = comparing(j, &c, err);
+    }
+    qsort(copies, ROUNDS, sizeof(double), by_size);
+    qsort(comparisons, ROUNDS, sizeof(double), by_size);
+    double bytes = (double)j->count * (j->a_dtype.bits + j->b_dtype.bits) / 8;
+    double best = bytes / comparisons[0], median = bytes / comparisons[ROUNDS / 2],
+           best_copy = 2.0 * BYTES / copies[0], median_copy = 2.0 * BYTES / copies[ROUNDS / 2];
+    printf("%-18s rows of %-8lld %-14s best %5.1f median %5.1f GB/s, %4.2f and %4.2f of copying\n", name,
+           (long long)j->width, what, best / 1e9, median / 1e9, best / best_copy, median / median_copy);
+}
+
+int main(void)
+{
+    static const struct {
+        const char *name, *a, *b;
+    } runs[] = {{"float32", "float32", "float32"},
+                {"bfloat16", "bfloat16", "bfloat16"},
+                {"float16", "float16", "float16"},
+                {"float64", "float64", "float64"},
+                {"float32/float64", "float32", "float64"}};
+    static const int64_t widths[] = {1 << 20, 1024, 64};
+    khub_error err = {0};
+    job j = {aligned_alloc(64, BYTES), aligned_alloc(64, BYTES), aligned_alloc(64, BYTES)};
+    if (!j.a || !j.b || !j.copy) return 1;
+    memset(j.copy, 1, BYTES);
+    for (size_t r = 0; r < sizeof(runs) / sizeof(*runs); r++) {
+        if (khub_dtype_parse(&j.a_dtype, runs[r].a, &err) != KHUB_OK ||
+            khub_dtype_parse(&j.b_dtype, runs[r].b, &err) != KHUB_OK)
+            return fail(&err);
+        j.count = BYTES / (j.b_dtype.bits / 8);
+        for (size_t w = 0; w < sizeof(widths) / sizeof(*widths); w++) {
+            j.width = widths[w];
+            fill(&j, 2);
+            measure_both(&j, runs[r].name, "most differ", &err);
+        }
+        fill(&j, 8);
+        measure_both(&j, runs[r].name, "none differs", &err);
+    }
+    free(j.a);
+    free(j.b);
+    free(j.copy);
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* The common case fast: blocks of finite numbers of one dtype. Bit for bit what read.c and pairs.c say, for
+ * that is where the meaning stands; a block of any other kind is left to them. */
+#ifndef NUMERICS_FAST_H
+#define NUMERICS_FAST_H
+
+#include "numerics/pairs.h"
+
+/* The orders (khub__largest) of a block's largest a and largest b. */
+typedef struct khub__tops {
+    int64_t a, b;
+} khub__tops;
+
+typedef struct khub__fast {
+    khub_dtype dtype;
+    /* Adds `count` pairs, 1 to KHUB__BLOCK, to all of *c but c->count, and says what the tops are. 0: nothing
+     * was done, the block is of another kind. `read` is the dtype's own, `pairs` room for it. */
+    int (*block)(khub_comparison *c, const void *a, const void *b, size_t count, khub__pairs_read *read,
+                 khub__pairs *pairs, khub__tops *tops);
+    /* As khub__largest_look. 0: nothing was done. */
+    int (*look)(khub__largest *l, const void *elements, size_t count, int64_t from);
+} khub__fast;
+
+/* What this processor has for a dtype; NULL: nothing. */
+const khub__fast *khub__fast_of(khub_dtype dtype);
+
+/* What there is for one instruction set, whether or not this processor has it. */
+const khub__fast *khub__fast_avx2(khub_dtype dtype);
+
+#endif
