@@ -3,6 +3,7 @@
 #define KHUB_LAYER_H
 
 #include <khub/kernel.h>
+#include <khub/mapping.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -84,13 +85,15 @@ KHUB_API const char *khub_slot_layer(const khub_slot *slot);
 
 typedef struct khub_kernelize_options {
     size_t struct_size;            /* set by KHUB_INIT */
-    const char *mapping;           /* JSON text, see docs/layers.md; NULL: the built-in kernels */
+    const char *mapping;           /* JSON text, see docs/layers.md; NULL: the default mapping */
     const khub_platform *platform; /* borrowed during the call; NULL: this machine */
     int require;                   /* not 0: what the mapping names must serve; an error lists what doesn't */
     const char *mapping_file;      /* a file that holds the mapping, in place of `mapping`: paths in it start
                                     * from its folder, and messages name it; NULL: none */
     const khub_hub_options *hub; /* for kernels of the Hub; borrowed during the call; NULL: as the environment
                                   * says */
+    const khub_mapping *kernels; /* a mapping in place of `mapping` and `mapping_file`; borrowed during the
+                                  * call; NULL: none */
 } khub_kernelize_options;
 
 typedef struct khub_report khub_report;
@@ -107,7 +110,8 @@ typedef struct khub_slot_report {
 
 /* Puts the kernels of the mapping into the slots they fit (inference, CPU). A miss, also of a kernel that
  * can't be had offline, is a line in *report (may be NULL), never an error, unless `require`.
- * USE_HUB_KERNELS=0|OFF|NO and DISABLE_KERNEL_MAPPING=1 leave every slot standard. Not while calls are
+ * USE_HUB_KERNELS=0|OFF|NO leaves every slot standard, DISABLE_KERNEL_MAPPING=1 leaves nothing of the default
+ * mapping. Not while calls are
  * running.
  * With `require`, each kernel that the mapping names must serve all slots of its layer, and, unless it is
  * the built-in mapping, there must be such a slot.

@@ -3,6 +3,8 @@
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
+#include "base/text.h"
+
 #include <khub/error.h>
 
 #include <jansson.h>
@@ -39,6 +41,10 @@ int khub__json_object(const json_t **out, const json_t *object, const char *key,
                       const khub__json_source *source);
 int khub__json_array(const json_t **out, const json_t *object, const char *key,
                      const khub__json_source *source);
+
+/* Adds `text` with its quotes; null for NULL. A path or a driver's words may hold any bytes: what isn't UTF-8
+ * becomes U+FFFD, and what would steer a terminal is escaped. */
+void khub__json_add_string(khub__text *to, const char *text);
 
 /* "a string", "an integer", … for messages. */
 const char *khub__json_type_name(const json_t *value);

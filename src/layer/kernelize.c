@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "layer/candidates.h"
 #include "layer/fit.h"
 #include "layer/report.h"
 #include "layer/sources.h"
@@ -29,10 +30,7 @@ static const char *forbidden_by(void)
 {
     static const struct {
         const char *variable, *value;
-    } table[] = {{"USE_HUB_KERNELS", "0"},
-                 {"USE_HUB_KERNELS", "OFF"},
-                 {"USE_HUB_KERNELS", "NO"},
-                 {"DISABLE_KERNEL_MAPPING", "1"}};
+    } table[] = {{"USE_HUB_KERNELS", "0"}, {"USE_HUB_KERNELS", "OFF"}, {"USE_HUB_KERNELS", "NO"}};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         const char *set = getenv(table[i].variable);
         if (set && is_same_word(set, table[i].value)) return table[i].variable;
@@ -50,29 +48,18 @@ typedef struct outcome {
 } outcome;
 
 /* What the kernel says of the layer: the entry's own words, else its layers.json. */
-static int spec_of(const khub_layer_spec **spec, const khub__mapping_entry *entry, const khub__source *source,
-                   khub_error *why)
+static int spec_of(const khub_layer_spec **spec, const khub__entry *entry, const khub_slot *slot,
+                   const khub__source *source, khub_error *why)
 {
     *spec = entry->spec;
     return *spec ? KHUB_OK
-                 : khub_kernel_layer(spec, source->kernel, entry->served ? entry->served : entry->layer, why);
+                 : khub_kernel_layer(spec, source->kernel, entry->layer ? entry->layer : slot->layer->name,
+                                     why);
 }
 
-/* Not "", which leaves a layer standard on purpose. */
-static int names_kernel(const khub__mapping_entry *entry)
-{
-    return entry->fault || *entry->kernel;
-}
-
-/* Every failure here is a reason in out->why. */
-static int decide(outcome *out, const khub_slot *slot, khub__sources *sources, const char *forbidden)
+static int try_entry(outcome *out, const khub_slot *slot, const khub__entry *entry, khub__sources *sources)
 {
     khub_error *why = &out->why;
-    const khub__mapping_entry *entry = khub__mapping_find(&sources->mapping, slot->layer->name);
-    out->mapped = entry && names_kernel(entry);
-    if (forbidden) return khub__fail(why, KHUB_E_NOTFOUND, "kernels are switched off by %s", forbidden);
-    if (!entry)
-        return khub__fail(why, KHUB_E_NOTFOUND, "the mapping has no kernel for %s", slot->layer->name);
     if (entry->fault) return khub__fail(why, KHUB_E_FORMAT, "%s", entry->fault);
     if (!*entry->kernel)
         return khub__fail(why, KHUB_E_NOTFOUND, "the mapping leaves %s standard", slot->layer->name);
@@ -80,13 +67,33 @@ static int decide(outcome *out, const khub_slot *slot, khub__sources *sources, c
     const khub_layer_spec *spec;
     int rc = khub__sources_get(&source, sources, entry->kernel, why);
     if (rc == KHUB_OK && !source->kernel) rc = khub__fail(why, source->why.code, "%s", source->why.message);
-    if (rc == KHUB_OK) rc = spec_of(&spec, entry, source, why);
+    if (rc == KHUB_OK) rc = spec_of(&spec, entry, slot, source, why);
     if (rc == KHUB_OK) rc = khub__fit(&out->filling, slot, spec, source->kernel, entry->kernel, why);
     if (rc != KHUB_OK) return rc;
     out->function = spec->function;
     out->variant = khub_kernel_variant(source->kernel);
     out->deterministic = spec->deterministic;
     return KHUB_OK;
+}
+
+/* The first candidate that serves. Every failure here is a reason in out->why, the first one. */
+static int decide(outcome *out, const khub_slot *slot, khub__sources *sources, const char *forbidden)
+{
+    static const khub__on cpu = {KHUB__DEVICE_CPU, KHUB__CAPABILITY_UNKNOWN};
+    khub__candidates all;
+    khub__wanted_slot wanted = {slot->layer->name, slot->path, NULL, 0};
+    khub__candidates_find(&all, sources->mapping, &wanted, cpu, KHUB_MODE_INFERENCE);
+    out->mapped = all.count && khub__entry_names_kernel(all.entry[0]);
+    if (forbidden) return khub__fail(&out->why, KHUB_E_NOTFOUND, "kernels are switched off by %s", forbidden);
+    if (!all.count)
+        return khub__candidates_miss(&out->why, &all, sources->mapping, wanted.layer, cpu,
+                                     KHUB_MODE_INFERENCE);
+    int rc = KHUB_E_NOTFOUND;
+    for (size_t i = 0; i < all.count && rc != KHUB_OK && rc != KHUB_E_NOMEM && rc != KHUB_E_CANCELED; i++) {
+        rc = try_entry(out, slot, all.entry[i], sources);
+        if (!all.entry[i]->fault && !*all.entry[i]->kernel) return rc; /* standard on purpose */
+    }
+    return rc;
 }
 
 static int add_line(khub_report *report, const khub_slot *slot, const outcome *out, khub_error *err)
@@ -135,24 +142,27 @@ static void count_misses(misses found[KHUB__LAYERS], const khub_report *report, 
     }
 }
 
-/* 1: somebody wrote this entry for a layer that no slot has. */
-static int is_idle(const khub__mapping *mapping, const khub__mapping_entry *entry, const misses *found)
+/* 1: somebody wrote this key for a layer that no slot has. */
+static int is_idle(const khub__mapped *mapped, const misses *found)
 {
-    const khub__layer_def *layer = khub__layer_find(entry->layer);
-    return !mapping->built_in && names_kernel(entry) && (!layer || !found[khub__layer_number(layer)].slots);
+    int named = 0;
+    for (size_t i = 0; i < mapped->count; i++)
+        named |= !mapped->entries[i]->built_in && khub__entry_names_kernel(mapped->entries[i]);
+    const khub__layer_def *layer = mapped->key ? khub__layer_find(mapped->key->part[0].layer) : NULL;
+    return named && (!layer || !found[khub__layer_number(layer)].slots);
 }
 
 /* One error for all that the mapping names and that doesn't serve. */
-static int check_required(const misses *found, const khub__mapping *mapping, khub_error *err)
+static int check_required(const misses *found, const khub_mapping *mapping, khub_error *err)
 {
     khub__text text = {0};
     for (const misses *of = found; of < found + KHUB__LAYERS; of++)
         if (of->count)
             khub__text_addf(&text, "\n  %s (%zu of %zu slots, the first %s): %s", of->first->layer, of->count,
                             of->slots, of->first->path, of->first->reason);
-    for (size_t i = 0; i < mapping->count; i++)
-        if (is_idle(mapping, &mapping->entries[i], found))
-            khub__text_addf(&text, "\n  %s: no slot is of this layer", mapping->entries[i].layer);
+    for (size_t i = 0; i < mapping->key_count; i++)
+        if (is_idle(&mapping->keys[i], found))
+            khub__text_addf(&text, "\n  %s: no slot is of this layer", mapping->keys[i].text);
     int rc = KHUB_OK;
     if (text.failed)
         rc = khub__fail_memory(err, "filling slots");
@@ -164,9 +174,9 @@ static int check_required(const misses *found, const khub__mapping *mapping, khu
 }
 
 /* Told once per layer, whatever the number of slots, and when kernels are switched off, once. */
-static void log_misses(const misses *found, const khub__mapping *mapping)
+static void log_misses(const misses *found, const khub_mapping *mapping)
 {
-    const char *forbidden = forbidden_by();
+    const char *forbidden = forbidden_by() ? forbidden_by() : mapping->forbidden_by;
     if (forbidden) {
         khub__log(KHUB_LOG_NOTICE, "layer", forbidden, "switches kernels off");
         return;
@@ -174,11 +184,12 @@ static void log_misses(const misses *found, const khub__mapping *mapping)
     for (const misses *of = found; of < found + KHUB__LAYERS; of++)
         if (of->count)
             khub__log(KHUB_LOG_NOTICE, "layer", of->first->layer, "standard function: %s", of->first->reason);
-    for (size_t i = 0; i < mapping->count; i++) {
-        const khub__mapping_entry *entry = &mapping->entries[i];
-        if (is_idle(mapping, entry, found) && khub__layer_find(entry->layer)) /* else it was said already */
+    for (size_t i = 0; i < mapping->key_count; i++) {
+        const khub__mapped *mapped = &mapping->keys[i];
+        if (!mapped->key || !khub__layer_find(mapped->key->part[0].layer)) continue; /* it was said already */
+        if (is_idle(mapped, found))
             khub__log(KHUB_LOG_NOTICE, "layer", mapping->name,
-                      "names a kernel for %s, and no slot is of this layer", entry->layer);
+                      "names a kernel for %s, and no slot is of this layer", mapped->text);
     }
 }
 
@@ -200,9 +211,9 @@ static int run(khub_layers *layers, const khub_kernelize_options *options, khub_
     misses found[KHUB__LAYERS];
     int rc = decide_all(fillings, report, layers, sources, err);
     count_misses(found, report, layers);
-    if (rc == KHUB_OK && options->require) rc = check_required(found, &sources->mapping, err);
+    if (rc == KHUB_OK && options->require) rc = check_required(found, sources->mapping, err);
     if (rc == KHUB_OK) {
-        log_misses(found, &sources->mapping);
+        log_misses(found, sources->mapping);
         apply(layers, fillings, sources);
     } else {
         for (size_t i = 0; i < layers->count; i++)

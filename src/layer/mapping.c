@@ -2,163 +2,302 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "base/memory.h"
-#include "base/path.h"
-#include "kernel/layers_json.h"
-#include "layer/names.h"
+#include "base/options.h"
 
-/* The kernels that are staged with khub. */
-static const char builtin[] =
-    "{\"RMSNorm\":\"khub/norm\",\"AddRMSNorm\":\"khub/norm\",\"LayerNorm\":\"khub/norm\","
-    "\"AddLayerNorm\":\"khub/norm\",\"GeLU\":\"khub/activation\","
-    "\"GeluTanh\":\"khub/activation\",\"SiLU\":\"khub/activation\","
-    "\"QuickGELU\":\"khub/activation\",\"ReLU\":\"khub/activation\","
-    "\"SiluAndMul\":\"khub/activation\",\"GeluAndMul\":\"khub/activation\","
-    "\"Softmax\":\"khub/softmax\",\"rotary_pos_emb\":\"khub/rotary\","
-    "\"Attention\":\"khub/attention\",\"Linear\":\"khub/linear\","
-    "\"LinearGeLU\":\"khub/linear\",\"LinearGeluTanh\":\"khub/linear\","
-    "\"LinearSiLU\":\"khub/linear\",\"LinearReLU\":\"khub/linear\"}";
+#include <stdlib.h>
 
-/* Where a mapping stands: what it is called in messages, and the folder of its file, from which its paths
- * start (NULL: no file, the current directory). */
-typedef struct place {
-    const char *name;
-    char *folder;
-} place;
+enum { MAX_KEYS = 1 << 20, MAX_ENTRIES = 1 << 20 };
 
-/* "./kernels" of "maps/m.json" is "./maps/kernels"; whatever isn't a path that starts here stays. NULL: no
- * memory. */
-static char *from_folder(const char *folder, char *kernel)
+int khub__mapping_begin(khub_mapping **out, const char *name, khub_error *err)
 {
-    if (!kernel || !folder || !khub__path_is_local(kernel)) return kernel;
-    char *base = khub__path_join(khub__path_is_local(folder) ? "" : "./", folder);
-    char *path = base ? khub__path_join(base, strncmp(kernel, "./", 2) ? kernel : kernel + 2) : NULL;
-    khub__free(base);
-    khub__free(kernel);
-    return path;
+    *out = khub__calloc(1, sizeof(**out));
+    if (*out && ((*out)->name = khub__strdup(name)) != NULL) return KHUB_OK;
+    khub__free(*out);
+    *out = NULL;
+    return khub__fail_memory(err, "making a mapping");
 }
 
-/* "khub/norm:RMSNorm" in two. What follows the last ":" is a layer unless it holds a "/" (then it is part of
- * a path). */
-static int split_target(khub__mapping_entry *entry, const char *target, const place *at)
+int khub_mapping_new(khub_mapping **out, khub_error *err)
 {
-    const char *colon = strrchr(target, ':');
-    size_t length = strlen(target);
-    if (colon && colon[1] && !strchr(colon, '/')) {
-        entry->served = khub__strdup(colon + 1);
-        if (!entry->served) return KHUB_E_NOMEM;
-        length = (size_t)(colon - target);
+    int rc = khub__given("khub_mapping_new", out != NULL, err);
+    return rc == KHUB_OK ? khub__mapping_begin(out, "mapping", err) : rc;
+}
+
+static void clear_entries(khub__mapped *mapped)
+{
+    for (size_t i = 0; i < mapped->count; i++)
+        khub__entry_free(mapped->entries[i]);
+    mapped->count = 0;
+}
+
+static void free_mapped(khub__mapped *mapped)
+{
+    clear_entries(mapped);
+    khub__free(mapped->entries);
+    khub__free(mapped->key);
+    khub__free(mapped->text);
+}
+
+void khub_mapping_free(khub_mapping *mapping)
+{
+    if (!mapping) return;
+    for (size_t i = 0; i < mapping->key_count; i++)
+        free_mapped(&mapping->keys[i]);
+    khub__index_free(&mapping->by_text);
+    khub__free(mapping->keys);
+    khub__free(mapping->name);
+    khub__free(mapping);
+}
+
+khub__mapped *khub__mapping_find(const khub_mapping *mapping, const char *key)
+{
+    int64_t i = khub__index_find(&mapping->by_text, key);
+    return i < 0 ? NULL : &mapping->keys[i];
+}
+
+khub__mapped *khub__mapping_add_key(khub_mapping *mapping, const char *text, khub__key *key)
+{
+    khub__mapped *mapped = NULL;
+    char *own = khub__strdup(key ? key->text : text);
+    if (own &&
+        !khub__grow((void **)&mapping->keys, &mapping->key_capacity, mapping->key_count + 1, sizeof(*mapped),
+                    MAX_KEYS) &&
+        !khub__index_add(&mapping->by_text, own, (uint32_t)mapping->key_count)) {
+        mapped = &mapping->keys[mapping->key_count++];
+        *mapped = (khub__mapped){key, own, NULL, 0, 0};
+        return mapped;
     }
-    entry->kernel = from_folder(at->folder, khub__strndup(target, length));
-    return entry->kernel ? KHUB_OK : KHUB_E_NOMEM;
+    khub__free(own);
+    khub__free(key);
+    return NULL;
 }
 
-/* An entry that says everything itself. */
-static int parse_inline(khub__mapping_entry *entry, const json_t *value, const place *at, const char *where,
-                        khub_error *err)
+int khub__mapped_add(khub__mapped *mapped, khub__entry *entry, khub_error *err)
 {
-    const char *target = NULL;
-    khub__json_source source = {where, err};
-    int rc = khub__json_string(&target, value, "kernel", &source);
-    if (rc == KHUB_OK && !target) rc = khub__fail(err, KHUB_E_FORMAT, "%s: \"kernel\" is missing", where);
-    if (rc == KHUB_OK) rc = split_target(entry, target, at);
-    if (rc == KHUB_OK && json_object_get(value, "function"))
-        rc = khub__layer_spec_parse(&entry->spec, entry->layer, value, where, "kernel", err);
-    return rc;
+    if (khub__grow((void **)&mapped->entries, &mapped->capacity, mapped->count + 1, sizeof(entry),
+                   MAX_ENTRIES)) {
+        khub__entry_free(entry);
+        return khub__fail_memory(err, "making a mapping");
+    }
+    mapped->entries[mapped->count++] = entry;
+    return KHUB_OK;
 }
 
-static int parse_entry(khub__mapping_entry *entry, const char *layer, const json_t *value, const place *at)
+static khub__entry *share(khub__entry *entry)
 {
-    khub_error why = {0};
-    char where[1000];
-    int rc;
-    snprintf(where, sizeof(where), "%s: %s", at->name, layer);
-    entry->layer = khub__strdup(layer);
-    if (!entry->layer) return KHUB_E_NOMEM;
-    if (json_is_string(value))
-        rc = split_target(entry, json_string_value(value), at);
-    else if (json_is_object(value))
-        rc = parse_inline(entry, value, at, where, &why);
-    else
-        rc = khub__fail(&why, KHUB_E_FORMAT, "%s: is %s, a string or an object is expected", where,
-                        khub__json_type_name(value));
-    if (rc == KHUB_OK || rc == KHUB_E_NOMEM) return rc;
-    entry->fault = khub__strdup(why.message);
-    return entry->fault ? KHUB_OK : KHUB_E_NOMEM;
+    atomic_fetch_add(&entry->refs, 1);
+    return entry;
 }
 
-static int parse_entries(khub__mapping *out, json_t *root, const place *at, khub_error *err)
+static int copy_key(khub__key **out, const khub__key *key, khub_error *err)
 {
-    const char *layer;
-    json_t *value;
-    out->name = khub__strdup(at->name);
-    out->entries = khub__calloc(json_object_size(root), sizeof(*out->entries));
-    if (!out->name || !out->entries) return khub__fail_memory(err, "reading a mapping");
-    json_object_foreach (root, layer, value) {
-        if (!khub__layer_find(layer))
-            khub__log(KHUB_LOG_WARNING, "layer", at->name,
-                      "names the layer \"%s\", which docs/layers.md doesn't have", layer);
-        if (parse_entry(&out->entries[out->count++], layer, value, at) != KHUB_OK)
-            return khub__fail_memory(err, "reading a mapping");
+    *out = NULL;
+    return key ? khub__key_parse(out, key->text, "", err) : KHUB_OK;
+}
+
+/* All of a key that `keep` takes, behind what the key has already. */
+static int copy_mapped(khub_mapping *to, const khub__mapped *from,
+                       int (*keep)(const khub__entry *entry, const khub__mapped *from,
+                                   const khub_mapping *over),
+                       const khub_mapping *over, khub_error *err)
+{
+    khub__mapped *mapped = khub__mapping_find(to, from->text);
+    for (size_t i = 0; i < from->count; i++) {
+        if (keep && !keep(from->entries[i], from, over)) continue;
+        khub__key *key;
+        if (!mapped) {
+            if (copy_key(&key, from->key, err) != KHUB_OK) return KHUB_E_NOMEM;
+            mapped = khub__mapping_add_key(to, from->text, key);
+        }
+        if (!mapped) return khub__fail_memory(err, "making a mapping");
+        int rc = khub__mapped_add(mapped, share(from->entries[i]), err);
+        if (rc != KHUB_OK) return rc;
     }
     return KHUB_OK;
 }
 
-static int parse_all(khub__mapping *out, json_t *root, const place *at, khub_error *err)
+/* 1: says something for every device, or for the key as a whole. */
+static int covers_all(const khub__mapped *mapped)
 {
-    int rc = parse_entries(out, root, at, err);
-    json_decref(root);
-    if (rc != KHUB_OK) khub__mapping_free(out);
+    for (size_t i = 0; i < mapped->count; i++)
+        if (mapped->entries[i]->read == KHUB__ENTRY_KEY ||
+            (mapped->entries[i]->target.device == KHUB__DEVICE_ANY &&
+             mapped->entries[i]->read != KHUB__ENTRY_DEVICE))
+            return 1;
+    return 0;
+}
+
+/* 1: is about the same devices, or has the same word in place of them. */
+static int same_place(const khub__entry *a, const khub__entry *b)
+{
+    if (a->read == KHUB__ENTRY_DEVICE || b->read == KHUB__ENTRY_DEVICE)
+        return a->read == b->read && !strcmp(a->word, b->word);
+    return khub__target_same(&a->target, &b->target);
+}
+
+/* A layer without a pattern stands for each of its paths, too. */
+static const khub__mapped *whole_layer(const khub_mapping *mapping, const khub__mapped *of)
+{
+    return of->key && of->key->part_count == 1 ? khub__mapping_find(mapping, of->key->part[0].layer) : NULL;
+}
+
+static int stays(const khub__entry *entry, const khub__mapped *from, const khub_mapping *over)
+{
+    const khub__mapped *layer = whole_layer(over, from), *same = khub__mapping_find(over, from->text);
+    if ((layer && covers_all(layer)) || (same && covers_all(same))) return 0;
+    for (size_t i = 0; same && i < same->count; i++)
+        if (same_place(same->entries[i], entry)) return 0;
+    return 1;
+}
+
+static int copy_all(khub_mapping *to, const khub_mapping *from,
+                    int (*keep)(const khub__entry *, const khub__mapped *, const khub_mapping *),
+                    const khub_mapping *over, khub_error *err)
+{
+    int rc = KHUB_OK;
+    for (size_t i = 0; i < from->key_count && rc == KHUB_OK; i++)
+        rc = copy_mapped(to, &from->keys[i], keep, over, err);
     return rc;
 }
 
-int khub__mapping_parse(khub__mapping *out, const char *text, khub_error *err)
+int khub__mapping_copy(khub_mapping **out, const khub_mapping *mapping, khub_error *err)
 {
-    json_t *root;
-    place at = {text ? "mapping" : "built-in kernels", NULL};
-    memset(out, 0, sizeof(*out));
-    out->built_in = !text;
-    if (!text) text = builtin;
-    int rc = khub__json_parse(&root, text, strlen(text), at.name, err);
-    return rc == KHUB_OK ? parse_all(out, root, &at, err) : rc;
+    int rc = khub__mapping_begin(out, mapping->name, err);
+    if (rc == KHUB_OK) rc = copy_all(*out, mapping, NULL, NULL, err);
+    if (rc == KHUB_OK) {
+        (*out)->built_in = mapping->built_in;
+        (*out)->forbidden_by = mapping->forbidden_by;
+        return KHUB_OK;
+    }
+    khub_mapping_free(*out);
+    *out = NULL;
+    return rc;
 }
 
-int khub__mapping_read(khub__mapping *out, const char *file, khub_error *err)
+int khub_mapping_merge(khub_mapping *mapping, const khub_mapping *over, khub_error *err)
 {
-    json_t *root;
-    memset(out, 0, sizeof(*out));
-    int rc = khub__json_read(&root, file, KHUB__MAPPING_MAX_BYTES, err);
+    khub_mapping *merged;
+    int rc = khub__given("khub_mapping_merge", mapping && over, err);
+    if (rc != KHUB_OK || !over->key_count) return rc;
+    rc = khub__mapping_begin(&merged, mapping->built_in ? over->name : mapping->name, err);
+    if (rc == KHUB_OK) rc = copy_all(merged, mapping, stays, over, err);
+    if (rc == KHUB_OK) rc = copy_all(merged, over, NULL, NULL, err);
+    if (rc == KHUB_OK) {
+        khub_mapping before = *mapping;
+        merged->built_in = mapping->built_in && over->built_in;
+        *mapping = *merged;
+        *merged = before;
+    }
+    khub_mapping_free(merged);
+    return rc;
+}
+
+/* Where the entry is for. */
+static int place_given(khub__target *target, int *mode, const khub_mapping_entry *given, const char *where,
+                       khub_error *err)
+{
+    *target = (khub__target){KHUB__DEVICE_ANY, given->capability_min,
+                             given->capability_max ? given->capability_max : KHUB__CAPABILITY_LAST};
+    *mode = given->mode ? given->mode : KHUB_MODE_FALLBACK;
+    int rc = given->device ? khub__device_parse(&target->device, given->device, where, err) : KHUB_OK;
+    if (rc == KHUB_OK) rc = khub__target_check(target, where, err);
+    if (rc == KHUB_OK && !khub__mode_is_entry(*mode))
+        rc = khub__fail(err, KHUB_E_FORMAT, "%s: %d is no mode of an entry", where, *mode);
+    return rc;
+}
+
+/* As it would stand in a file. */
+static int value_given(json_t **out, const khub_mapping_entry *given, const char *where, khub_error *err)
+{
+    *out = NULL;
+    json_t *kernel = json_string(given->kernel);
+    if (!kernel) return khub__fail_memory(err, "making a mapping");
+    int rc = given->spec ? khub__json_parse(out, given->spec, strlen(given->spec), where, err) : KHUB_OK;
+    if (!given->spec || rc != KHUB_OK) {
+        if (rc == KHUB_OK)
+            *out = kernel;
+        else
+            json_decref(kernel);
+        return rc;
+    }
+    if (json_object_set_new(*out, "kernel", kernel) == 0) return KHUB_OK;
+    json_decref(*out);
+    return khub__fail_memory(err, "making a mapping");
+}
+
+static int entry_given(khub__entry **out, const char *key, const khub_mapping_entry *given, khub_error *err)
+{
+    static const khub__mapping_place place = {"khub_mapping_set", NULL, 0};
+    char where[KHUB__WHERE_MAX];
+    khub__target target;
+    json_t *value;
+    int mode;
+    khub__mapping_where(where, &place, key, NULL, KHUB_MODE_FALLBACK);
+    int rc = place_given(&target, &mode, given, where, err);
+    if (rc == KHUB_OK) rc = value_given(&value, given, where, err);
     if (rc != KHUB_OK) return rc;
-    place at = {file, khub__path_parent(file)};
-    if (at.folder) {
-        rc = parse_all(out, root, &at, err);
-    } else {
-        json_decref(root);
-        rc = khub__fail_memory(err, "reading a mapping");
-    }
-    khub__free(at.folder);
+    rc = khub__entry_parse(out, key, &target, mode, value, &place, err);
+    json_decref(value);
+    if (rc != KHUB_OK || !(*out)->fault) return rc;
+    rc = khub__fail(err, KHUB_E_FORMAT, "%s", (*out)->fault);
+    khub__entry_free(*out);
     return rc;
 }
 
-void khub__mapping_free(khub__mapping *mapping)
+/* Takes the entry over, in the place of what is there for the same. */
+static int put(khub__mapped *mapped, khub__entry *entry, khub_error *err)
 {
-    for (size_t i = 0; i < mapping->count; i++) {
-        khub__mapping_entry *entry = &mapping->entries[i];
-        khub__free(entry->spec);
-        khub__free(entry->layer);
-        khub__free(entry->kernel);
-        khub__free(entry->served);
-        khub__free(entry->fault);
+    for (size_t i = 0; i < mapped->count; i++) {
+        khub__entry *there = mapped->entries[i];
+        int same = there->read == KHUB__ENTRY_KEY ||
+                   (there->read == KHUB__ENTRY_ALL && there->line.mode == entry->line.mode &&
+                    khub__target_same(&there->target, &entry->target));
+        if (!same) continue;
+        mapped->entries[i] = entry;
+        khub__entry_free(there);
+        return KHUB_OK;
     }
-    khub__free(mapping->entries);
-    khub__free(mapping->name);
-    memset(mapping, 0, sizeof(*mapping));
+    return khub__mapped_add(mapped, entry, err);
 }
 
-const khub__mapping_entry *khub__mapping_find(const khub__mapping *mapping, const char *layer)
+/* Key and entry are taken over. */
+static int set(khub_mapping *mapping, khub__key *key, khub__entry *entry, khub_error *err)
 {
-    for (size_t i = 0; i < mapping->count; i++)
-        if (!strcmp(mapping->entries[i].layer, layer)) return &mapping->entries[i];
+    khub__mapped *mapped = khub__mapping_find(mapping, key->text);
+    if (mapped)
+        khub__free(key);
+    else
+        mapped = khub__mapping_add_key(mapping, key->text, key);
+    if (mapped) return put(mapped, entry, err);
+    khub__entry_free(entry);
+    return khub__fail_memory(err, "making a mapping");
+}
+
+int khub_mapping_set(khub_mapping *mapping, const char *key, const khub_mapping_entry *given, khub_error *err)
+{
+    khub_mapping_entry own;
+    khub__key *parsed = NULL;
+    khub__entry *entry;
+    khub_error why = {0};
+    int rc = khub__given("khub_mapping_set", mapping && key && given && given->kernel, err);
+    if (rc == KHUB_OK) rc = khub__options(&own, sizeof(own), given, "khub_mapping_entry", err);
+    if (rc != KHUB_OK) return rc;
+    rc = khub__key_parse(&parsed, key, "khub_mapping_set", &why);
+    if (rc == KHUB_OK) rc = entry_given(&entry, parsed->text, &own, &why);
+    if (rc == KHUB_OK) {
+        mapping->built_in = 0;
+        return set(mapping, parsed, entry, err);
+    }
+    khub__free(parsed);
+    return khub__fail(err, rc == KHUB_E_NOMEM ? rc : KHUB_E_INVAL, "%s", why.message);
+}
+
+const khub_mapping_line *khub_mapping_at(const khub_mapping *mapping, size_t i)
+{
+    for (size_t k = 0; k < mapping->key_count; k++) {
+        if (i < mapping->keys[k].count) return &mapping->keys[k].entries[i]->line;
+        i -= mapping->keys[k].count;
+    }
     return NULL;
 }

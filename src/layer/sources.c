@@ -6,12 +6,15 @@
 
 enum { MAX_KERNELS = 4096 };
 
-static int read_mapping(khub__mapping *out, const khub_kernelize_options *options, khub_error *err)
+static int read_mapping(khub_mapping **out, const khub_kernelize_options *options, khub_error *err)
 {
-    if (options->mapping && options->mapping_file)
-        return khub__fail(err, KHUB_E_INVAL, "khub_kernelize: both mapping and mapping_file are given");
-    return options->mapping_file ? khub__mapping_read(out, options->mapping_file, err)
-                                 : khub__mapping_parse(out, options->mapping, err);
+    if ((options->mapping != NULL) + (options->mapping_file != NULL) + (options->kernels != NULL) > 1)
+        return khub__fail(err, KHUB_E_INVAL,
+                          "khub_kernelize: more than one of mapping, mapping_file and kernels is given");
+    if (options->kernels) return khub__mapping_copy(out, options->kernels, err);
+    if (options->mapping_file) return khub_mapping_read(out, options->mapping_file, err);
+    return options->mapping ? khub_mapping_parse(out, options->mapping, NULL, err)
+                            : khub__mapping_default(out, err);
 }
 
 static int read_hub(khub_hub_options *out, const khub_kernelize_options *options, khub_error *err)
@@ -40,7 +43,7 @@ void khub__sources_free(khub__sources *sources)
     for (size_t i = 0; i < sources->count; i++)
         khub_kernel_close(sources->opened[i].kernel);
     khub__free(sources->opened);
-    khub__mapping_free(&sources->mapping);
+    khub_mapping_free(sources->mapping);
     khub__free(sources);
 }
 

@@ -13,7 +13,7 @@ typedef struct khub__source {
 } khub__source;
 
 struct khub__sources {
-    khub__mapping mapping;
+    khub_mapping *mapping;
     const khub_platform *platform; /* borrowed while kernelize runs; NULL: this machine */
     khub_hub_options hub;          /* what it points to is borrowed likewise */
     khub__source *opened;

@@ -1,55 +1,13 @@
 /* A platform as JSON, laid out for people: short lists stay on one line. */
 #include "platform/platform.h"
 
+#include "base/json.h"
 #include "base/text.h"
-
-/* Length of the valid UTF-8 character at `s` (of `left` bytes), 0 when it isn't one. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    size_t n = s[0] < 0x80                   ? 1
-               : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
-               : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
-               : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
-                                             : 0;
-    if (n == 0 || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80) return 0;
-    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F)) return 0; /* overlong; surrogates */
-    if ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
-        return 0; /* overlong; past the last */
-    return n;
-}
-
-/* A path or a driver's words may hold any bytes: what isn't UTF-8 becomes U+FFFD. */
-static void add_string(khub__text *to, const char *text)
-{
-    if (!text) {
-        khub__text_add(to, "null");
-        return;
-    }
-    const unsigned char *s = (const unsigned char *)text;
-    size_t left = strlen(text);
-    khub__text_add(to, "\"");
-    while (left) {
-        size_t n = utf8_length(s, left);
-        if (n == 0)
-            khub__text_add(to, "\xEF\xBF\xBD");
-        else if (n == 1 && (*s == '"' || *s == '\\'))
-            khub__text_addf(to, "\\%c", *s);
-        else if ((n == 1 && (*s < 0x20 || *s == 0x7F)) || (*s == 0xC2 && s[1] < 0xA0))
-            khub__text_addf(to, "\\u%04x", s[n - 1]); /* what steers a terminal; C2 80 is U+0080 */
-        else
-            khub__text_add_bytes(to, (const char *)s, n);
-        s += n ? n : 1;
-        left -= n ? n : 1;
-    }
-    khub__text_add(to, "\"");
-}
 
 static void add_field(khub__text *to, const char *key, const char *text)
 {
     khub__text_addf(to, "\"%s\": ", key);
-    add_string(to, text);
+    khub__json_add_string(to, text);
 }
 
 static void add_line(khub__text *to, const char *key, const char *text)
@@ -63,7 +21,7 @@ static void add_texts(khub__text *to, const char *key, const char *const *texts,
     khub__text_addf(to, ",\n  \"%s\": [", key);
     for (size_t i = 0; i < count; i++) {
         if (i) khub__text_add(to, ", ");
-        add_string(to, texts[i]);
+        khub__json_add_string(to, texts[i]);
     }
     khub__text_add(to, "]");
 }

@@ -3,7 +3,6 @@
 #include "unit.h"
 
 #include "base/memory.h"
-#include "layer/mapping.h"
 #include "layer/slot.h"
 
 #include <khub/khub.h>
@@ -98,40 +97,6 @@ START_TEST(a_filling_reorders_and_replaces)
 }
 END_TEST
 
-START_TEST(mapping_entries)
-{
-    static const struct {
-        const char *value, *kernel, *served, *fault;
-    } table[] = {
-        {"\"khub/norm\"", "khub/norm", NULL, NULL},
-        {"\"khub/norm:LayerNorm\"", "khub/norm", "LayerNorm", NULL},
-        {"\"./a:b/c\"", "./a:b/c", NULL, NULL},
-        {"\"./a:b/c:Fast\"", "./a:b/c", "Fast", NULL},
-        {"\"\"", "", NULL, NULL},
-        {"3", NULL, NULL, "mapping: RMSNorm: is an integer, a string or an object is expected"},
-        {"{}", NULL, NULL, "\"kernel\" is missing"},
-        {"{\"kernel\": 1}", NULL, NULL, "\"kernel\" is an integer, a string is expected"},
-    };
-    khub_error err = {0};
-    khub__mapping mapping;
-    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        char text[200];
-        snprintf(text, sizeof(text), "{\"RMSNorm\": %s}", table[i].value);
-        ck_khub_ok(khub__mapping_parse(&mapping, text, &err), &err);
-        const khub__mapping_entry *entry = khub__mapping_find(&mapping, "RMSNorm");
-        ck_assert_ptr_nonnull(entry);
-        if (table[i].fault)
-            ck_assert_msg(entry->fault && strstr(entry->fault, table[i].fault), "%s",
-                          entry->fault ? entry->fault : "no fault");
-        else
-            ck_assert_str_eq(entry->kernel, table[i].kernel);
-        if (!table[i].fault && table[i].served) ck_assert_str_eq(entry->served, table[i].served);
-        khub__mapping_free(&mapping);
-    }
-    ck_khub_fails(khub__mapping_parse(&mapping, "[]", &err), &err, KHUB_E_FORMAT, "is an array");
-}
-END_TEST
-
 START_TEST(misses_are_reasons)
 {
     khub_error err = {0};
@@ -197,54 +162,6 @@ static void write_text(const char *path, const char *text)
     ck_assert_int_ge(fputs(text, f), 0);
     ck_assert_int_eq(fclose(f), 0);
 }
-
-START_TEST(paths_of_a_mapping_start_from_its_file)
-{
-    static const struct {
-        const char *kernel, *below, *here, *above; /* the mapping's, and what it is in maps/, ./ and ../ */
-    } table[] = {
-        {"./k", "./maps/k", "./k", "../k"},
-        {"../k", "./maps/../k", "./../k", "../../k"},
-        {"/srv/k", "/srv/k", "/srv/k", "/srv/k"},
-        {"khub/norm", "khub/norm", "khub/norm", "khub/norm"},
-        {"", "", "", ""},
-    };
-    char folder[] = "/tmp/khub-mapping-XXXXXX";
-    khub_error err = {0};
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
-    ck_assert_int_eq(mkdir("maps", 0700), 0);
-    ck_assert_int_eq(mkdir("sub", 0700), 0);
-    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        char text[100];
-        snprintf(text, sizeof(text), "{\"GeLU\": \"%s\"}", table[i].kernel);
-        write_text("maps/m.json", text);
-        write_text("m.json", text);
-        const struct {
-            const char *file, *kernel, *from;
-        } looks[] = {{"maps/m.json", table[i].below, "."},
-                     {"m.json", table[i].here, "."},
-                     {"../m.json", table[i].above, "sub"}};
-        for (size_t k = 0; k < sizeof(looks) / sizeof(*looks); k++) {
-            khub__mapping mapping;
-            ck_assert_int_eq(chdir(looks[k].from), 0);
-            ck_khub_ok(khub__mapping_read(&mapping, looks[k].file, &err), &err);
-            ck_assert_str_eq(khub__mapping_find(&mapping, "GeLU")->kernel, looks[k].kernel);
-            khub__mapping_free(&mapping);
-            ck_assert_int_eq(chdir(folder), 0);
-        }
-    }
-    char absolute[64], expected[64];
-    khub__mapping mapping;
-    snprintf(absolute, sizeof(absolute), "%s/m.json", folder);
-    snprintf(expected, sizeof(expected), "%s/k", folder);
-    write_text("m.json", "{\"GeLU\": \"./k\"}");
-    ck_khub_ok(khub__mapping_read(&mapping, absolute, &err), &err);
-    ck_assert_str_eq(khub__mapping_find(&mapping, "GeLU")->kernel, expected);
-    khub__mapping_free(&mapping);
-    remove("maps/m.json"), remove("m.json"), rmdir("maps"), rmdir("sub"), rmdir(folder);
-}
-END_TEST
 
 START_TEST(mapping_files_are_named)
 {
@@ -315,6 +232,5 @@ START_TEST(layer_arguments)
 END_TEST
 
 UNIT("layer", slots_call_what_is_in_them, a_failing_function_is_told_with_its_slot,
-     a_filling_reorders_and_replaces, mapping_entries, misses_are_reasons, required_is_what_is_named,
-     paths_of_a_mapping_start_from_its_file, mapping_files_are_named, the_environment_forbids,
-     layer_arguments)
+     a_filling_reorders_and_replaces, misses_are_reasons, required_is_what_is_named, mapping_files_are_named,
+     the_environment_forbids, layer_arguments)

@@ -1,0 +1,43 @@
+/* Which entries of a mapping a slot may be filled from, in the order in which they are tried. */
+#ifndef LAYER_CANDIDATES_H
+#define LAYER_CANDIDATES_H
+
+#include "layer/mapping.h"
+
+/* A slot as a mapping sees it: its layer and path, and of one that stands for a run of slots those, too. */
+typedef struct khub__wanted_slot {
+    const char *layer, *path;
+    const struct khub__wanted_slot *parts;
+    size_t part_count; /* 0: no run */
+} khub__wanted_slot;
+
+/* Why there is no candidate. */
+typedef enum khub__miss {
+    KHUB__MISS_NONE,
+    KHUB__MISS_FORBIDDEN,  /* by the environment */
+    KHUB__MISS_LAYER,      /* no key takes the slot */
+    KHUB__MISS_DEVICE,     /* none of them has an entry for the device */
+    KHUB__MISS_CAPABILITY, /* ... for its capability */
+    KHUB__MISS_MODE        /* ... for the mode */
+} khub__miss;
+
+enum { KHUB__CANDIDATES = KHUB_MAPPING_CANDIDATES }; /* five modes, and a fault of no known place */
+
+typedef struct khub__candidates {
+    const khub__entry *entry[KHUB__CANDIDATES];
+    size_t count;
+    khub__miss miss; /* when count is 0 */
+} khub__candidates;
+
+/* Of the keys that take the slot, the most special one that has entries for the device and its capability; of
+ * these the smallest range of capabilities; of these the modes in order. An entry with a fault is a candidate
+ * like another, with its fault as reason. No allocation; entries are the mapping's. */
+void khub__candidates_find(khub__candidates *out, const khub_mapping *mapping, const khub__wanted_slot *slot,
+                           khub__on on, int mode);
+
+/* "the mapping has no kernel for GeLU on cuda:75": the reason for a miss, into err. Returns KHUB_E_NOTFOUND.
+ */
+int khub__candidates_miss(khub_error *err, const khub__candidates *candidates, const khub_mapping *mapping,
+                          const char *layer, khub__on on, int mode);
+
+#endif

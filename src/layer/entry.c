@@ -1,0 +1,243 @@
+/* What stands behind a key, a device and a mode of a mapping: the kernel, and how it serves. */
+#include "base/error.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/path.h"
+#include "kernel/layers_json.h"
+#include "layer/mapping.h"
+
+#include <khub/hub.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void khub__entry_free(khub__entry *entry)
+{
+    if (!entry || atomic_fetch_sub(&entry->refs, 1) > 1) return;
+    char *const texts[] = {entry->key,  entry->kernel, entry->layer, entry->fault,
+                           entry->from, entry->word,   entry->value};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        khub__free(texts[i]);
+    khub__free(entry->spec);
+    khub__free(entry);
+}
+
+int khub__entry_names_kernel(const khub__entry *entry)
+{
+    return !entry->kernel || *entry->kernel;
+}
+
+/* "./kernels" of "maps/m.json" is "./maps/kernels"; whatever isn't a path that starts here stays. NULL: no
+ * memory. */
+static char *from_folder(const char *folder, char *kernel)
+{
+    if (!kernel || !folder || !khub__path_is_local(kernel)) return kernel;
+    char *base = khub__path_join(khub__path_is_local(folder) ? "" : "./", folder);
+    char *path = base ? khub__path_join(base, strncmp(kernel, "./", 2) ? kernel : kernel + 2) : NULL;
+    khub__free(base);
+    khub__free(kernel);
+    return path;
+}
+
+/* "org/repo" is its version 1; a built-in kernel has none. */
+static char *with_version(char *kernel)
+{
+    if (!kernel || khub_name_kind_of(kernel) != KHUB_NAME_HUB || strchr(kernel, '@') ||
+        !strncmp(kernel, "khub/", 5))
+        return kernel;
+    size_t length = strlen(kernel);
+    char *grown = khub__realloc(kernel, length + sizeof("@v1"));
+    if (!grown) {
+        khub__free(kernel);
+        return NULL;
+    }
+    memcpy(grown + length, "@v1", sizeof("@v1"));
+    return grown;
+}
+
+/* "khub/norm:RMSNorm" in two. What follows the last ":" is a layer unless it holds a "/" (then it is part of
+ * a path). */
+static int split_target(khub__entry *entry, const char *target, const char *folder, khub_error *err)
+{
+    const char *colon = strrchr(target, ':');
+    size_t length = strlen(target);
+    if (colon && colon[1] && !strchr(colon, '/')) {
+        entry->layer = khub__strdup(colon + 1);
+        if (!entry->layer) return khub__fail_memory(err, "reading a mapping");
+        length = (size_t)(colon - target);
+    }
+    entry->kernel = with_version(from_folder(folder, khub__strndup(target, length)));
+    return entry->kernel ? KHUB_OK : khub__fail_memory(err, "reading a mapping");
+}
+
+static int check_name(const char *kernel, const char *where, khub_error *err)
+{
+    khub_name_kind kind = khub_name_kind_of(kernel);
+    if (!*kernel || kind == KHUB_NAME_PATH || kind == KHUB_NAME_HUB) return KHUB_OK;
+    return khub__fail(
+        err, KHUB_E_FORMAT,
+        "%s: \"%.200s\" names no kernel: ORG/NAME@REV:LAYER, khub/NAME, a path (\"./DIR\"), or \"\" to "
+        "leave the layer standard",
+        where, kernel);
+}
+
+/* 1: each of the layer's arguments stands among `args` once, and nothing else does. */
+static int has_args(const khub__layer_def *layer, const khub_layer_spec *spec)
+{
+    if (spec->arg_count != (size_t)layer->arg_count) return 0;
+    for (size_t i = 0; i < spec->arg_count; i++) /* no name stands twice in "args" */
+        if (khub__layer_position(layer, spec->args[i]) < 0) return 0;
+    return 1;
+}
+
+/* A layer's arguments are known before any kernel is there. */
+static int check_args(const khub__entry *entry, const char *where, khub_error *err)
+{
+    const khub_layer_spec *spec = entry->spec;
+    const khub__layer_def *layer = khub__layer_find(entry->key);
+    if (!layer || !spec->args || has_args(layer, spec)) return KHUB_OK;
+    khub__text text = {0};
+    for (size_t i = 0; i < spec->arg_count; i++)
+        khub__text_addf(&text, "%s%s", i ? ", " : "", spec->args[i]);
+    khub__text_add(&text, "; the layer has: ");
+    for (int32_t i = 0; i < layer->arg_count; i++)
+        khub__text_addf(&text, "%s%s", i ? ", " : "", layer->args[i].name);
+    int rc = text.failed
+                 ? khub__fail_memory(err, "reading a mapping")
+                 : khub__fail(err, KHUB_E_FORMAT,
+                              "%s: arguments of %s for %s don't match the layer's, each once: found: %s",
+                              where, spec->function, layer->name, text.data);
+    khub__text_free(&text);
+    return rc;
+}
+
+static char *dump(const json_t *value)
+{
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *own = khub__strdup(text);
+    free(text);
+    return own;
+}
+
+/* All but the kernel's name, for writing it again. */
+static int keep_rest(khub__entry *entry, const json_t *value, khub_error *err)
+{
+    json_t *rest = json_copy((json_t *)(uintptr_t)value);
+    if (rest) json_object_del(rest, "kernel");
+    entry->value = rest ? dump(rest) : NULL;
+    json_decref(rest);
+    return entry->value ? KHUB_OK : khub__fail_memory(err, "reading a mapping");
+}
+
+/* An entry that says itself how it serves. */
+static int parse_inline(khub__entry *entry, const json_t *value, const khub__mapping_place *place,
+                        const char *where, khub_error *err)
+{
+    const char *target = NULL;
+    khub__json_source source = {where, err};
+    int rc = khub__json_string(&target, value, "kernel", &source);
+    if (rc == KHUB_OK && !target) rc = khub__fail(err, KHUB_E_FORMAT, "%s: \"kernel\" is missing", where);
+    if (rc == KHUB_OK) rc = split_target(entry, target, place->folder, err);
+    if (rc == KHUB_OK) rc = check_name(entry->kernel, where, err);
+    if (rc != KHUB_OK || json_object_size(value) == 1) return rc;
+    rc = khub__layer_spec_parse(&entry->spec, entry->key, value, where, "kernel", err);
+    if (rc == KHUB_OK) rc = check_args(entry, where, err);
+    return rc == KHUB_OK ? keep_rest(entry, value, err) : rc;
+}
+
+static int parse_leaf(khub__entry *entry, const json_t *value, const khub__mapping_place *place,
+                      const char *where, khub_error *err)
+{
+    if (json_is_object(value)) return parse_inline(entry, value, place, where, err);
+    if (!json_is_string(value))
+        return khub__fail(err, KHUB_E_FORMAT, "%s: is %s, a string or an object is expected", where,
+                          khub__json_type_name(value));
+    int rc = split_target(entry, json_string_value(value), place->folder, err);
+    return rc == KHUB_OK ? check_name(entry->kernel, where, err) : rc;
+}
+
+/* What was read before the fault is no entry's any more. */
+static int make_faulty(khub__entry *entry, const json_t *value, const char *fault)
+{
+    khub__free(entry->kernel);
+    khub__free(entry->layer);
+    khub__free(entry->spec);
+    khub__free(entry->value);
+    entry->kernel = entry->layer = NULL;
+    entry->spec = NULL;
+    entry->fault = khub__strdup(fault);
+    entry->value = value ? dump(value) : NULL;
+    return entry->fault && (entry->value || !value) ? KHUB_OK : KHUB_E_NOMEM;
+}
+
+static void write_line(khub__entry *entry, int mode)
+{
+    const khub__target *target = &entry->target;
+    entry->line = (khub_mapping_line){
+        entry->key,   target->device == KHUB__DEVICE_ANY ? NULL : khub__device_name(target->device),
+        target->min,  target->max == KHUB__CAPABILITY_LAST ? 0 : target->max,
+        mode,         entry->kernel,
+        entry->layer, entry->spec ? entry->spec->function : NULL,
+        entry->fault, entry->from};
+}
+
+static khub__entry *new_entry(const char *key, const khub__target *target, const khub__mapping_place *place)
+{
+    static const khub__target everywhere = {KHUB__DEVICE_ANY, 0, KHUB__CAPABILITY_LAST};
+    khub__entry *entry = khub__calloc(1, sizeof(*entry));
+    if (!entry) return NULL;
+    atomic_init(&entry->refs, 1);
+    entry->target = target ? *target : everywhere;
+    entry->built_in = place->built_in;
+    entry->key = khub__strdup(key);
+    entry->from = khub__strdup(place->name);
+    if (entry->key && entry->from) return entry;
+    khub__entry_free(entry);
+    return NULL;
+}
+
+void khub__mapping_where(char out[KHUB__WHERE_MAX], const khub__mapping_place *place, const char *key,
+                         const khub__target *target, int mode)
+{
+    char device[KHUB__TARGET_MAX] = "";
+    if (target && target->device != KHUB__DEVICE_ANY) khub__target_text(device, target);
+    snprintf(out, KHUB__WHERE_MAX, "%.400s: %.400s%s%s%s%s", place->name, key, *device ? ": " : "", device,
+             mode == KHUB_MODE_FALLBACK ? "" : ": ", mode == KHUB_MODE_FALLBACK ? "" : khub__mode_text(mode));
+}
+
+int khub__entry_parse(khub__entry **out, const char *key, const khub__target *target, int mode,
+                      const json_t *value, const khub__mapping_place *place, khub_error *err)
+{
+    char where[KHUB__WHERE_MAX];
+    khub_error why = {0};
+    *out = new_entry(key, target, place);
+    if (!*out) return khub__fail_memory(err, "reading a mapping");
+    (*out)->read = KHUB__ENTRY_ALL;
+    khub__mapping_where(where, place, key, target, mode);
+    int rc = parse_leaf(*out, value, place, where, &why);
+    if (rc != KHUB_OK && rc != KHUB_E_NOMEM) rc = make_faulty(*out, value, why.message);
+    if (rc == KHUB_OK) {
+        write_line(*out, mode);
+        return KHUB_OK;
+    }
+    khub__entry_free(*out);
+    *out = NULL;
+    return khub__fail_memory(err, "reading a mapping");
+}
+
+int khub__entry_faulty(khub__entry **out, const char *key, khub__entry_read read, const khub__target *target,
+                       const char *word, const json_t *value, const char *fault,
+                       const khub__mapping_place *place, khub_error *err)
+{
+    *out = new_entry(key, target, place);
+    if (!*out) return khub__fail_memory(err, "reading a mapping");
+    (*out)->read = read;
+    (*out)->word = khub__strdup(word);
+    if ((word && !(*out)->word) || make_faulty(*out, value, fault) != KHUB_OK) {
+        khub__entry_free(*out);
+        *out = NULL;
+        return khub__fail_memory(err, "reading a mapping");
+    }
+    write_line(*out, 0);
+    return KHUB_OK;
+}

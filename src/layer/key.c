@@ -1,0 +1,222 @@
+#include "layer/key.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+
+enum { LONGEST = 1000 };
+
+/* A key while it is read: `out` is what is written into its one allocation. */
+typedef struct reader {
+    khub__key *key;
+    const char *at;
+    char *out;
+    const char *where;
+    khub_error *err;
+} reader;
+
+static int wrong(const reader *r, const char *fact)
+{
+    return khub__fail(r->err, KHUB_E_FORMAT, "%s: %s", r->where, fact);
+}
+
+static int is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static int take_layer(reader *r, khub__key_part *part)
+{
+    size_t n = 0;
+    while (is_letter(r->at[n]) || (n && r->at[n] >= '0' && r->at[n] <= '9'))
+        n++;
+    if (!n) return wrong(r, "a key is LAYER, LAYER(PATTERN), or several of them with + between");
+    part->layer = memcpy(r->out, r->at, n);
+    r->out += n;
+    *r->out++ = 0;
+    r->at += n;
+    return KHUB_OK;
+}
+
+static size_t segment_length(const char *at)
+{
+    return strcspn(at, ".");
+}
+
+/* Behind the segment and its "."; NULL: it was the last. */
+static const char *next_segment(const char *at)
+{
+    at += segment_length(at);
+    return *at ? at + 1 : NULL;
+}
+
+static int is_star(const char *segment, size_t length)
+{
+    return length == 1 && segment[0] == '*';
+}
+
+static int is_stars(const char *segment, size_t length)
+{
+    return length == 2 && segment[0] == '*' && segment[1] == '*';
+}
+
+/* What no path can match is a mistake of the pattern. */
+static int check_pattern(const reader *r, const char *pattern)
+{
+    for (const char *at = pattern;; at++) {
+        size_t n = segment_length(at);
+        if (!n) return wrong(r, "a pattern has a segment without a letter, which no path has");
+        if (memchr(at, '*', n) && !is_star(at, n) && !is_stars(at, n))
+            return wrong(r, "\"*\" in a pattern stands for a whole segment of a path, \"**\" for any number");
+        at += n;
+        if (!*at) return KHUB_OK;
+    }
+}
+
+static int take_pattern(reader *r, khub__key_part *part)
+{
+    if (*r->at != '(') return KHUB_OK;
+    size_t n = strcspn(r->at + 1, "()");
+    if (r->at[1 + n] != ')') return wrong(r, "a pattern's \")\" is missing");
+    part->pattern = memcpy(r->out, r->at + 1, n);
+    r->out += n;
+    *r->out++ = 0;
+    r->at += n + 2;
+    return check_pattern(r, part->pattern);
+}
+
+static void skip_spaces(reader *r)
+{
+    r->at += strspn(r->at, " ");
+}
+
+/* May both patterns take children of one parent? With "**" that isn't looked into. */
+static int may_be_siblings(const char *a, const char *b)
+{
+    if (strstr(a, "**") || strstr(b, "**")) return 1;
+    for (;;) {
+        const char *next_a = next_segment(a), *next_b = next_segment(b);
+        if (!next_a || !next_b) return !next_a && !next_b; /* the last segment is the child's own */
+        size_t n = segment_length(a), m = segment_length(b);
+        if (!is_star(a, n) && !is_star(b, m) && (n != m || memcmp(a, b, n) != 0)) return 0;
+        a = next_a, b = next_b;
+    }
+}
+
+static int check_run(const reader *r)
+{
+    const khub__key *key = r->key;
+    for (size_t i = 0; i < key->part_count; i++)
+        for (size_t j = i + 1; j < key->part_count; j++) {
+            const char *a = key->part[i].pattern, *b = key->part[j].pattern;
+            if (a && b && !may_be_siblings(a, b))
+                return khub__fail(
+                    r->err, KHUB_E_FORMAT,
+                    "%s: a run lies within one parent, and \"%.200s\" and \"%.200s\" can't have the same",
+                    r->where, a, b);
+        }
+    return KHUB_OK;
+}
+
+static int take_parts(reader *r)
+{
+    for (;;) {
+        if (r->key->part_count == KHUB__MAX_RUN) return wrong(r, "a run has at most 8 layers");
+        khub__key_part *part = &r->key->part[r->key->part_count++];
+        skip_spaces(r);
+        int rc = take_layer(r, part);
+        if (rc == KHUB_OK) rc = take_pattern(r, part);
+        if (rc != KHUB_OK) return rc;
+        skip_spaces(r);
+        if (!*r->at) return check_run(r);
+        if (*r->at++ != '+')
+            return wrong(r, "a key is LAYER, LAYER(PATTERN), or several of them with + between");
+    }
+}
+
+static void write_text(reader *r)
+{
+    r->key->text = r->out;
+    for (size_t i = 0; i < r->key->part_count; i++) {
+        const khub__key_part *part = &r->key->part[i];
+        r->out += sprintf(r->out, "%s%s", i ? " + " : "", part->layer);
+        if (part->pattern) r->out += sprintf(r->out, "(%s)", part->pattern);
+    }
+}
+
+int khub__key_parse(khub__key **out, const char *text, const char *where, khub_error *err)
+{
+    *out = NULL;
+    size_t length = strlen(text);
+    if (length > LONGEST)
+        return khub__fail(err, KHUB_E_FORMAT, "%.200s...: a key has at most %d bytes", where, LONGEST);
+    /* each part twice, once in `text` with " + " before it and "()" around its pattern */
+    khub__key *key = khub__calloc(1, sizeof(*key) + 2 * length + 8 * KHUB__MAX_RUN + 1);
+    if (!key) return khub__fail_memory(err, "reading a key of a mapping");
+    reader r = {key, text, (char *)(key + 1), where, err};
+    int rc = take_parts(&r);
+    if (rc == KHUB_OK) {
+        write_text(&r);
+        *out = key;
+    } else {
+        khub__free(key);
+    }
+    return rc;
+}
+
+/* As with the "*" of file names: the last "**" takes one segment more whenever what follows it fails. */
+int khub__pattern_takes(const char *pattern, const char *path)
+{
+    const char *stars = NULL, *from = NULL; /* what follows the last "**", and where its trial began */
+    if (!pattern) return 1;
+    while (path) {
+        size_t n = pattern ? segment_length(pattern) : 0, m = segment_length(path);
+        if (pattern && is_stars(pattern, n)) {
+            stars = pattern = next_segment(pattern);
+            from = path;
+            if (!stars) return 1;
+        } else if (pattern && (is_star(pattern, n) || (n == m && !memcmp(pattern, path, n)))) {
+            pattern = next_segment(pattern);
+            path = next_segment(path);
+        } else if (stars) {
+            from = next_segment(from);
+            path = from;
+            pattern = stars;
+        } else {
+            return 0;
+        }
+    }
+    while (pattern && is_stars(pattern, segment_length(pattern)))
+        pattern = next_segment(pattern);
+    return !pattern;
+}
+
+static void count(const khub__key *key, int *literals, int *stars)
+{
+    *literals = *stars = 0;
+    for (size_t i = 0; i < key->part_count; i++)
+        for (const char *at = key->part[i].pattern; at; at = next_segment(at)) {
+            size_t n = segment_length(at);
+            *literals += !is_star(at, n) && !is_stars(at, n);
+            *stars += is_star(at, n);
+        }
+}
+
+static int has_pattern(const khub__key *key)
+{
+    for (size_t i = 0; i < key->part_count; i++)
+        if (key->part[i].pattern) return 1;
+    return 0;
+}
+
+int khub__key_compare(const khub__key *a, const khub__key *b)
+{
+    if (a->part_count != b->part_count) return a->part_count > b->part_count ? 1 : -1;
+    int al, as, bl, bs;
+    count(a, &al, &as);
+    count(b, &bl, &bs);
+    if (al != bl) return al > bl ? 1 : -1;
+    if (as != bs) return as > bs ? 1 : -1;
+    return has_pattern(a) - has_pattern(b);
+}

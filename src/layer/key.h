@@ -1,0 +1,31 @@
+/* A key of a mapping: a layer, a layer at some paths, or a run of layers that one kernel serves. */
+#ifndef LAYER_KEY_H
+#define LAYER_KEY_H
+
+#include <khub/error.h>
+
+enum { KHUB__MAX_RUN = 8 };
+
+typedef struct khub__key_part {
+    const char *layer;
+    const char *pattern; /* of paths: segments between ".", "*" any one, "**" any number; NULL: every path */
+} khub__key_part;
+
+/* "Linear(encoder.*.dense) + GeLU": one part, or a run of them. One allocation. */
+typedef struct khub__key {
+    const char *text; /* written in the one way that keys are compared in */
+    size_t part_count;
+    khub__key_part part[KHUB__MAX_RUN];
+} khub__key;
+
+/* *out is the caller's (khub__free). KHUB_E_FORMAT: "WHERE: fact"; KHUB_E_NOMEM. */
+int khub__key_parse(khub__key **out, const char *text, const char *where, khub_error *err);
+
+/* 1 when the pattern takes the path; NULL takes every path. */
+int khub__pattern_takes(const char *pattern, const char *path);
+
+/* How special a key is among those that take a slot: a longer run, then the literal segments of its
+ * patterns, then their "*"; more comes first. */
+int khub__key_compare(const khub__key *a, const khub__key *b);
+
+#endif
