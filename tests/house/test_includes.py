@@ -20,7 +20,7 @@ C_STANDARD = set("""assert complex ctype errno fenv float inttypes iso646 limits
 
 
 # Beside the C library: what src/ is built on, and the compiler's own headers, which go by processor and not by system.
-LIBRARIES = ["jansson", "utf8proc", "cpuid", "microhttpd", "git2", "curl/curl"]
+LIBRARIES = ["jansson", "utf8proc", "cpuid", "immintrin", "microhttpd", "git2", "curl/curl"]
 
 
 def includes(path):
