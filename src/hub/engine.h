@@ -27,6 +27,17 @@ typedef struct khub__request {
     void *self;
 } khub__request;
 
+/* What a connection failed by, where there is advice for it. */
+typedef enum khub__trouble {
+    KHUB__TROUBLE_OTHER,
+    KHUB__TROUBLE_CERTIFICATE,        /* the server's is one that nobody vouches for */
+    KHUB__TROUBLE_CERTIFICATES,       /* the file of those that are trusted can't be used */
+    KHUB__TROUBLE_CLIENT_CERTIFICATE, /* the server wants one of us */
+    KHUB__TROUBLE_HANDSHAKE,
+    KHUB__TROUBLE_NO_TLS, /* the server speaks something else */
+    KHUB__TROUBLE_NO_HTTP /* what came, if anything, was no HTTP */
+} khub__trouble;
+
 /* What became of a request. */
 struct khub__transfer {
     const khub__request *request;
@@ -40,7 +51,8 @@ struct khub__transfer {
     int status;      /* KHUB_OK; else why it ended early, with words in `why`: not worth another try */
     int by_listener; /* it was the listener who ended it */
     int broken;      /* the connection failed, with words in `why`: worth another try */
-    uint64_t bytes;  /* of the body, handed to the listener */
+    khub__trouble trouble; /* of a connection that failed */
+    uint64_t bytes;        /* of the body, handed to the listener */
     khub_error why;
     struct khub__flight *flight; /* the engine's; NULL when it has ended */
 };

@@ -105,8 +105,10 @@ static int fail_other(const refusal *r)
     if (answer->status == 404 || answer->status == 410)
         return khub__fail(r->err, KHUB_E_NOTFOUND, "%s: isn't there (%d)%s%s; is %s a Hub?", r->address,
                           answer->status, colon, answer->error_message, r->asked->settings->endpoint);
-    return khub__fail(r->err, KHUB_E_FORMAT, "%s: answers %d%s%s, which the Hub's protocol doesn't have here",
-                      r->address, answer->status, colon, answer->error_message);
+    int plain = answer->status == 400 && strncmp(r->address, "http:", 5) == 0;
+    return khub__fail(r->err, KHUB_E_FORMAT,
+                      "%s: answers %d%s%s, which the Hub's protocol doesn't have here%s", r->address,
+                      answer->status, colon, answer->error_message, plain ? "; is it https://?" : "");
 }
 
 static int refuse(const refusal *r)
@@ -132,11 +134,18 @@ static int refuse(const refusal *r)
 /* What to try when the connection failed. */
 static const char *advice(const khub__transfer *transfer)
 {
+    static const char *const known[] = {
+        [KHUB__TROUBLE_CERTIFICATE] = "; SSL_CERT_FILE names a file of the certificates that are trusted",
+        [KHUB__TROUBLE_CERTIFICATES] =
+            "; SSL_CERT_FILE, REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names that file",
+        [KHUB__TROUBLE_CLIENT_CERTIFICATE] = "; the server wants a certificate of its clients, khub has none",
+        [KHUB__TROUBLE_HANDSHAKE] = "; TLS wasn't agreed on: is the address right, and its https://?",
+        [KHUB__TROUBLE_NO_TLS] = "; what is there doesn't speak TLS: is it http://?",
+        [KHUB__TROUBLE_NO_HTTP] = "; is it https://?"};
     if (transfer->answer.status || !transfer->url) return "";
     int https = strncmp(transfer->url, "https:", 6) == 0;
-    if (strstr(transfer->why.message, "certificate"))
-        return "; SSL_CERT_FILE names a file of the certificates that are trusted";
-    if (https && strstr(transfer->why.message, "wrong version number")) return "; is it http://?";
+    khub__trouble trouble = transfer->trouble;
+    if (trouble != KHUB__TROUBLE_OTHER && !(https && trouble == KHUB__TROUBLE_NO_HTTP)) return known[trouble];
     return khub__env("HF_ENDPOINT") ? "; is HF_ENDPOINT right, is a proxy needed (HTTPS_PROXY, HTTP_PROXY)?"
                                     : "; is there a network, is a proxy needed (HTTPS_PROXY)?";
 }

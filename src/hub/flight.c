@@ -125,6 +125,21 @@ static void set_certificates(const khub__curl_table *curl, CURL *easy)
     }
 }
 
+/* What the server says in a TLS handshake that fails: libcurl has one code for all of it, for a connection
+ * that broke too. Only libcurl with OpenSSL shows it. */
+static int on_debug(CURL *easy, curl_infotype type, char *data, size_t size, void *user)
+{
+    enum { FIRST_TYPE = 20, LAST_TYPE = 24, FATAL = 2 }; /* RFC 8446, 5.1 and 6 */
+    khub__flight *flight = user;
+    (void)easy;
+    if (type != CURLINFO_SSL_DATA_IN || size == 0) return 0;
+    const unsigned char *bytes = (const unsigned char *)data;
+    if (!flight->tls_seen) flight->no_tls = bytes[0] < FIRST_TYPE || bytes[0] > LAST_TYPE;
+    flight->tls_seen = 1;
+    if (size == 2 && bytes[0] == FATAL) flight->tls_alert = bytes[1];
+    return 0;
+}
+
 /* What is the same for every request. */
 static void set_up(const khub__curl_table *curl, khub__flight *flight)
 {
@@ -140,6 +155,8 @@ static void set_up(const khub__curl_table *curl, khub__flight *flight)
     curl->curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl->curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl->curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    curl->curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
+    curl->curl_easy_setopt(easy, CURLOPT_DEBUGDATA, flight);
 #if LIBCURL_VERSION_NUM >= 0x075700
     curl->curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); /* a cancel doesn't wait for a name to resolve */
 #endif
@@ -210,6 +227,7 @@ int khub__flight_prepare(khub__engine *engine, khub__flight *flight, khub_error 
 {
     const khub__curl_table *curl = engine->curl;
     const khub__request *request = flight->transfer->request;
+    long https = strncmp(flight->transfer->url, "https", 5) == 0;
     char range[48] = "", shown[208];
     if (request->from != UINT64_MAX && request->to != UINT64_MAX)
         snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)request->from,
@@ -219,13 +237,14 @@ int khub__flight_prepare(khub__engine *engine, khub__flight *flight, khub_error 
     flight->words[0] = 0;
     flight->ignored = 0;
     flight->ended = flight->paused = flight->head_seen = 0;
+    flight->tls_seen = flight->no_tls = flight->tls_alert = 0;
     khub__answer_clear(&flight->transfer->answer);
     curl->curl_easy_setopt(flight->easy, CURLOPT_CONNECTTIMEOUT_MS,
                            (long)engine->settings->connect_timeout_ms);
     curl->curl_easy_setopt(flight->easy, CURLOPT_RANGE, range[0] ? range : NULL);
     /* streams of one connection rather than connections: with TLS, since HTTP/2 is agreed on there */
-    curl->curl_easy_setopt(flight->easy, CURLOPT_PIPEWAIT,
-                           (long)(strncmp(flight->transfer->url, "https", 5) == 0));
+    curl->curl_easy_setopt(flight->easy, CURLOPT_PIPEWAIT, https);
+    curl->curl_easy_setopt(flight->easy, CURLOPT_VERBOSE, https); /* for on_debug; nothing is printed */
     set_proxy(curl, flight->easy, flight->transfer->url);
     if (!set_headers(engine, flight) ||
         curl->curl_easy_setopt(flight->easy, CURLOPT_URL, flight->transfer->url) != CURLE_OK)
@@ -236,16 +255,45 @@ int khub__flight_prepare(khub__engine *engine, khub__flight *flight, khub_error 
     return KHUB_OK;
 }
 
-/* What won't be better at the next try. */
-static int is_final(CURLcode code)
+enum { INTERNAL_ERROR = 80, CERTIFICATE_REQUIRED = 116 }; /* alerts, RFC 8446, 6 */
+
+/* What came in between, where libcurl's code doesn't tell. */
+static khub__trouble trouble_in_tls(const khub__flight *flight)
 {
-    static const CURLcode final[] = {CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT,
-                                     CURLE_NOT_BUILT_IN,         CURLE_PEER_FAILED_VERIFICATION,
-                                     CURLE_SSL_CACERT_BADFILE,   CURLE_SSL_CERTPROBLEM,
-                                     CURLE_SSL_ENGINE_NOTFOUND};
-    for (size_t i = 0; i < sizeof(final) / sizeof(*final); i++)
-        if (final[i] == code) return 1;
-    return 0;
+    return flight->no_tls                              ? KHUB__TROUBLE_NO_TLS
+           : flight->tls_alert == CERTIFICATE_REQUIRED ? KHUB__TROUBLE_CLIENT_CERTIFICATE
+                                                       : KHUB__TROUBLE_HANDSHAKE;
+}
+
+/* Says what the trouble is; 1: it won't be better at the next try. */
+static int judge(khub__trouble *trouble, const khub__flight *flight, CURLcode code)
+{
+    static const struct {
+        CURLcode code;
+        khub__trouble trouble;
+        int is_final;
+    } known[] = {{CURLE_UNSUPPORTED_PROTOCOL, KHUB__TROUBLE_NO_HTTP, 1}, /* HTTP/0.9, it means */
+                 {CURLE_URL_MALFORMAT, KHUB__TROUBLE_OTHER, 1},
+                 {CURLE_NOT_BUILT_IN, KHUB__TROUBLE_OTHER, 1},
+                 {CURLE_PEER_FAILED_VERIFICATION, KHUB__TROUBLE_CERTIFICATE, 1},
+                 {CURLE_SSL_ISSUER_ERROR, KHUB__TROUBLE_CERTIFICATE, 1},
+                 {CURLE_SSL_CACERT_BADFILE, KHUB__TROUBLE_CERTIFICATES, 1},
+                 {CURLE_SSL_CERTPROBLEM, KHUB__TROUBLE_CLIENT_CERTIFICATE, 1},
+                 {CURLE_SSL_CLIENTCERT, KHUB__TROUBLE_CLIENT_CERTIFICATE, 1},
+                 {CURLE_SSL_ENGINE_NOTFOUND, KHUB__TROUBLE_OTHER, 1},
+                 {CURLE_SSL_CONNECT_ERROR, KHUB__TROUBLE_HANDSHAKE, 0}, /* or the connection broke in it */
+                 {CURLE_GOT_NOTHING, KHUB__TROUBLE_NO_HTTP, 0},
+                 {CURLE_RECV_ERROR, KHUB__TROUBLE_NO_HTTP, 0}};
+    int is_final = 0;
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (known[i].code == code) {
+            *trouble = known[i].trouble;
+            is_final = known[i].is_final;
+        }
+    int refused = flight->no_tls || (flight->tls_alert && flight->tls_alert != INTERNAL_ERROR);
+    if (is_final || !refused || flight->head_seen) return is_final;
+    *trouble = trouble_in_tls(flight);
+    return 1;
 }
 
 void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code)
@@ -269,8 +317,7 @@ void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code)
                         : code == CURLE_OK ? "the server closed the connection without an answer"
                                            : engine->curl->curl_easy_strerror(code);
     khub__fail(&transfer->why, KHUB_E_NETWORK, "%s", words);
-    int no_tls = code == CURLE_SSL_CONNECT_ERROR && strstr(words, "wrong version number");
-    transfer->status = is_final(code) || no_tls ? KHUB_E_NETWORK : KHUB_OK;
+    transfer->status = judge(&transfer->trouble, flight, code) ? KHUB_E_NETWORK : KHUB_OK;
     transfer->broken = !transfer->status;
 }
 

@@ -17,6 +17,7 @@ struct khub__flight {
     uint64_t last_ms; /* when something last arrived */
     uint64_t ignored; /* bytes of a body that nobody wants */
     int added, ended, paused, head_seen;
+    int tls_seen, no_tls, tls_alert; /* a record came; the first was none; the fatal alert that came, or 0 */
     char words[CURL_ERROR_SIZE];
 };
 

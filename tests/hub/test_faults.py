@@ -1,5 +1,8 @@
 """Servers that misbehave: each ends in the right status and words, or well after a new try."""
 import gzip
+import os
+import socket
+import ssl
 import time
 
 import pytest
@@ -435,6 +438,70 @@ def test_a_certificate_that_nobody_vouches_for(certificate):
     with Hub(lambda r, c: c.json({"sha": COMMIT}), tls=certificate[0]) as hub:
         got = hub.ask("commit", "o/n", "v1", HF_TOKEN="hf_secret")
     assert got["status"] == "KHUB_E_NETWORK" and got["waits"] == [] and "SSL_CERT_FILE" in got["message"] and hub.requests == []
+
+
+class Raw(Hub):
+    """Reads once, then does as `act` says with the socket."""
+
+    def __init__(self, act):
+        super().__init__(None)
+        self.act, self.url = act, f"https://127.0.0.1:{self.port}"
+
+    def serve(self, sock):
+        with sock:
+            sock.recv(65536)
+            self.act(sock)
+
+
+def test_what_speaks_no_tls_or_refuses_it():
+    """Final, and advised about; a connection that breaks in the handshake is tried again."""
+    alert, internal, rest = (bytes.fromhex(f"1503030002{words}") for words in ("0228", "0250", "0100"))
+    for answer, waits, words in ((b"HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n", 0, "is it http://?"), (b"220 mail\r\n", 0, "is it http://?"),
+                                 (alert, 0, "TLS wasn't agreed on"), (internal, 5, "TLS wasn't agreed on"), (b"", 5, "TLS wasn't agreed on"), (rest, 5, "TLS wasn't agreed on")):
+        with Raw(lambda sock: sock.sendall(answer)) as hub:
+            got = hub.ask("commit", "o/n", "v1")
+            assert hub.connections == waits + 1
+        assert got["status"] == "KHUB_E_NETWORK" and len(got["waits"]) == waits and words in got["message"], (answer, got)
+
+
+def test_plain_http_where_tls_is_spoken(certificate):
+    with Hub(None, tls=certificate[0]) as hub:
+        got = ask(hub.url.replace("https", "http"), "commit", "o/n", "v1")
+    assert got["status"] == "KHUB_E_NETWORK" and got["message"].endswith("; is it https://?"), got
+    with Raw(lambda sock: sock.sendall(bytes.fromhex("15030300020228"))) as hub:
+        got = ask(hub.url.replace("https", "http"), "commit", "o/n", "v1")
+    assert got["waits"] == [] and got["message"].endswith("; is it https://?"), got
+    with Hub(lambda r, c: c.answer(b"The plain HTTP request was sent to HTTPS port", 400)) as hub:
+        got = hub.ask("commit", "o/n", "v1")
+    assert got["waits"] == [] and got["message"].endswith("; is it https://?"), got
+
+
+class Wanting(Hub):
+    """Wants a certificate of the client's, and hears it out after saying so: a reset would overtake the alert."""
+
+    def serve(self, sock):
+        secure = self.tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        plain = socket.socket(fileno=os.dup(secure.fileno()))
+        with secure, plain:
+            with pytest.raises(ssl.SSLError):
+                secure.do_handshake()
+            while plain.recv(65536):
+                pass
+
+
+def test_certificates_that_cant_be(certificate, tmp_path):
+    wants = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    wants.load_cert_chain(certificate[1], certificate[1].replace("cert", "key"))
+    wants.load_verify_locations(certificate[1])
+    wants.verify_mode = ssl.CERT_REQUIRED
+    with Wanting(None, tls=wants) as hub:
+        got = hub.ask("commit", "o/n", "v1", SSL_CERT_FILE=certificate[1])
+    assert got["status"] == "KHUB_E_NETWORK" and got["waits"] == [] and "the server wants a certificate" in got["message"], got
+    with Hub(None, tls=certificate[0]) as hub:
+        got = hub.ask("commit", "o/n", "v1", SSL_CERT_FILE=str(tmp_path / "none"))
+        assert got["waits"] == [] and got["message"].endswith("; SSL_CERT_FILE, REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names that file"), got
+        got = ask(hub.url.replace("127.0.0.1", "localhost"), "commit", "o/n", "v1", SSL_CERT_FILE=certificate[1])
+        assert got["waits"] == [] and "localhost" in got["message"], got
 
 
 def test_the_disk_is_full():
