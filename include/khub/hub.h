@@ -49,6 +49,21 @@ typedef struct khub_hub_options {
     int no_retry; /* 1: what fails on the way to the Hub isn't tried again; 0: as KHUB_RETRIES says */
 } khub_hub_options;
 
+/* What a request to the Hub would go through. Strings are static or the environment's; NULL: none. */
+typedef struct khub_network_info {
+    const char *version; /* of libcurl: "7.88.1" */
+    const char *path;    /* of the library */
+    const char *tls; /* its TLS library, "OpenSSL/3.0.19"; NULL: it was built without, https isn't spoken */
+    int http2;       /* 1: it speaks HTTP/2 */
+    /* Of the certificates that are trusted, and the variables that say so: "SSL_CERT_FILE"; NULL: libcurl. */
+    const char *certificate_file, *certificate_file_from;
+    const char *certificate_dir, *certificate_dir_from;
+} khub_network_info;
+
+/* Opens libcurl, which khub else does with the first request only; asks nothing. Any thread. KHUB_E_NETWORK:
+ * it isn't there, or too old. */
+KHUB_API int khub_network(khub_network_info *out, khub_error *err);
+
 /* A repository at one commit, in the cache. */
 typedef struct khub_snapshot khub_snapshot;
 

@@ -161,6 +161,36 @@ static void print_accelerators(const khub_platform *p)
     }
 }
 
+/* A place of certificates, and whether it can be used. */
+static void print_certificates(const char *path, int is_directory, const char *from)
+{
+    FILE *file = is_directory ? NULL : fopen(path, "r");
+    int there = is_directory ? !cli_not_a_directory(path) : file != NULL;
+    if (file) fclose(file);
+    label("trusts");
+    cli_print(stdout, "%s", path);
+    if (from) cli_print(stdout, " (%s)", from);
+    puts(there ? "" : ": can't be read");
+}
+
+/* Opening libcurl takes longer than all else here, so it is asked for only with -v. */
+static void print_network(void)
+{
+    khub_network_info info;
+    khub_error err = {0};
+    puts("\nnetwork");
+    int found = khub_network(&info, &err) == KHUB_OK;
+    print_presence("libcurl", found ? KHUB_FOUND : KHUB_ABSENT, info.version);
+    puts(found && info.http2 ? ", HTTP/2" : "");
+    print_more(found ? info.path : err.message);
+    if (!found) return;
+    label("TLS");
+    cli_print(stdout, "%s\n", info.tls ? info.tls : "not there: this libcurl can't speak https");
+    if (!info.tls) return;
+    if (info.certificate_file) print_certificates(info.certificate_file, 0, info.certificate_file_from);
+    if (info.certificate_dir) print_certificates(info.certificate_dir, 1, info.certificate_dir_from);
+}
+
 /* The digits at *text, which is moved past them. -1: none, or more than a version has. */
 static long number(const char **text)
 {
@@ -256,6 +286,7 @@ static int run(int argc, char **argv)
         print_machine(platform);
         print_libraries(platform);
         print_accelerators(platform);
+        if (cli_verbose() && !file) print_network();
         print_builds(platform);
     }
     khub_platform_free(platform);
@@ -278,6 +309,8 @@ const cli_command cli_platform_command = {
         "  --json           as JSON; a file with it can be given to --platform\n"
         "  --platform FILE  the machine that FILE describes instead of this one (docs/platform.md)\n"
         "  --backend NAME   narrows it to one of its backends: cpu, cuda, cu128, ...\n"
+        "  -v               also what the Hub would be reached with: libcurl, its TLS, whose certificates it "
+        "trusts\n"
         "\n"
         "KHUB_TVM_FFI (path of libtvm_ffi) and KHUB_TORCH_DIR (folder of torch) name libraries to use.\n",
     .run = run,

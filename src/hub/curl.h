@@ -2,7 +2,7 @@
 #ifndef HUB_CURL_H
 #define HUB_CURL_H
 
-#include <khub/error.h>
+#include <khub/hub.h>
 
 #include <curl/curl.h>
 
@@ -39,9 +39,13 @@
 typedef struct khub__curl_table {
     KHUB__CURL_FUNCTIONS(KHUB__CURL_POINTER)
     int has_tls, has_http2;
+    const char *path; /* of the library; NULL: unknown */
 } khub__curl_table;
 
 /* Opens it once per process; any thread. KHUB_E_NETWORK: it isn't there, or too old. */
 int khub__curl_open(const khub__curl_table **out, khub_error *err);
+
+/* Fills in the certificates that the environment says are trusted; NULL stays what it doesn't say. */
+void khub__curl_certificates(khub_network_info *info);
 
 #endif

@@ -1,7 +1,6 @@
 #include "hub/flight.h"
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -113,16 +112,10 @@ static void set_proxy(const khub__curl_table *curl, CURL *easy, const char *url)
 
 static void set_certificates(const khub__curl_table *curl, CURL *easy)
 {
-    static const char *const files[] = {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"};
-    const char *directory = khub__env("SSL_CERT_DIR");
-    if (directory) curl->curl_easy_setopt(easy, CURLOPT_CAPATH, directory);
-    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-        const char *path = khub__env(files[i]);
-        if (!path) continue;
-        int is_directory = khub__file_kind(path) == KHUB__FILE_DIRECTORY;
-        curl->curl_easy_setopt(easy, is_directory ? CURLOPT_CAPATH : CURLOPT_CAINFO, path);
-        return;
-    }
+    khub_network_info said = {0};
+    khub__curl_certificates(&said);
+    if (said.certificate_dir) curl->curl_easy_setopt(easy, CURLOPT_CAPATH, said.certificate_dir);
+    if (said.certificate_file) curl->curl_easy_setopt(easy, CURLOPT_CAINFO, said.certificate_file);
 }
 
 /* What the server says in a TLS handshake that fails: libcurl has one code for all of it, for a connection

@@ -1,4 +1,5 @@
 """khub platform as a user meets it: the table, the JSON, simulated machines, drivers that misbehave."""
+import ctypes
 import json
 import os
 import platform
@@ -177,6 +178,38 @@ def test_wrong_usage():
     assert khub("surplus").returncode == 2
     assert khub("--nonsense").returncode == 2
     assert khub("--platform").returncode == 2
+
+
+def network(*arguments, **variables):
+    """The lines of the table's part, stripped."""
+    done = khub("-v", *arguments, **variables)
+    assert done.returncode == 0, done.stderr
+    part = done.stdout.partition("\nnetwork\n")[2].partition("\n\n")[0]
+    return [line.strip() for line in part.splitlines()]
+
+
+def test_what_the_hub_is_reached_with(tmp_path):
+    theirs = ctypes.CDLL("libcurl.so.4").curl_version
+    theirs.restype = ctypes.c_char_p
+    version, tls, *_ = theirs().decode().split()  # "libcurl/7.88.1 OpenSSL/3.0.19 zlib/..."
+    shown = network(SSL_CERT_FILE="")
+    assert shown[0].split() == ["libcurl", version.partition("/")[2] + ",", "HTTP/2"] and shown[1].endswith("libcurl.so.4")
+    assert shown[2].split() == ["TLS", tls]
+    (tmp_path / "mine").write_text("")
+    shown = network(SSL_CERT_FILE=tmp_path / "mine", SSL_CERT_DIR=tmp_path)
+    assert [line.split(None, 1)[1] for line in shown[3:]] == [f"{tmp_path}/mine (SSL_CERT_FILE)", f"{tmp_path} (SSL_CERT_DIR)"]
+    shown = network(SSL_CERT_FILE=tmp_path / "none")
+    assert shown[3].split(None, 1)[1] == f"{tmp_path}/none (SSL_CERT_FILE): can't be read"
+    for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
+        (tmp_path / name).write_text("not a library")
+    shown = network(LD_LIBRARY_PATH=tmp_path)
+    assert shown[0].split() == ["libcurl", "not", "there"] and "without libcurl" in shown[1]
+
+
+def test_plain_platform_opens_no_libcurl(tmp_path):
+    for arguments, opened in (([], False), (["--json"], False), (["-v", "--platform", platform_file(tmp_path, SHORT)], False), (["-v"], True)):
+        assert ("libcurl" in khub(*arguments, LD_DEBUG="files").stderr) is opened, arguments
+    assert "libcurl" not in khub("-v", "--platform", platform_file(tmp_path, SHORT)).stdout
 
 
 def test_closed_stdout():

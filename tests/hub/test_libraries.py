@@ -1,8 +1,10 @@
 """libcurl is opened when it is needed: another one, an old one, one without TLS, none."""
+import os
 import subprocess
 
 import pytest
 from hub import COMMIT, Hub, ask
+from small_hub import KHUB
 
 SHIM = r"""
 #include <curl/curl.h>
@@ -36,6 +38,12 @@ def test_without_tls(shim):
     got = ask("https://hub.example", "commit", "o/n", "v1", **environment)
     assert got["status"] == "KHUB_E_NETWORK" and got["waits"] == []
     assert got["message"] == "https://hub.example: this libcurl was built without TLS, https can't be spoken"
+
+
+def test_the_command_says_so(shim):
+    run = subprocess.run([KHUB, "platform", "-v"], env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **shim("data.features &= ~CURL_VERSION_SSL")},
+                         capture_output=True, text=True)
+    assert "\n  TLS         not there: this libcurl can't speak https\n" in run.stdout and "trusts" not in run.stdout, run.stdout + run.stderr
 
 
 def test_too_old(shim):

@@ -1,10 +1,15 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* dladdr */
+#endif
 #include "hub/curl.h"
 
 #include "base/error.h"
 #include "base/symbols.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SYMBOL(name) {#name, offsetof(khub__curl_table, name)},
 
@@ -29,6 +34,8 @@ static int open_curl(khub_error *err)
     if (info->version_num < OLDEST)
         return khub__fail(err, KHUB_E_NETWORK, "libcurl %s is too old, 7.85 is needed", info->version);
     table.has_tls = (info->features & CURL_VERSION_SSL) != 0;
+    Dl_info where;
+    table.path = dladdr((void *)(uintptr_t)table.curl_easy_init, &where) ? where.dli_fname : NULL;
     table.has_http2 = (info->features & CURL_VERSION_HTTP2) != 0;
     return KHUB_OK;
 }
