@@ -46,6 +46,7 @@ START_TEST(platforms_and_layers)
     ck_assert_ptr_null(platform);
     fails("khub_platform_parse", khub_platform_parse(&platform, NULL, 0, NULL, &err));
     fails("khub_platform_select", khub_platform_select(NULL, "cpu", &err));
+    fails("khub_network", khub_network(NULL, &err));
     fails("khub_layers_new", khub_layers_new(NULL, &err));
     ck_khub_ok(khub_layers_new(&layers, &err), &err);
     fails("khub_layers_add", khub_layers_add(NULL, "a", "GeLU", f, f32, NULL, &err));
