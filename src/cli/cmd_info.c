@@ -30,7 +30,7 @@ static int read_metadata(facts *info, khub_error *err)
     if (rc != KHUB_OK) return rc;
     size_t size = strlen(khub_snapshot_path(info->snapshot)) + sizeof(pattern) + 1;
     char *path = malloc(size);
-    if (!path) return KHUB_E_NOMEM;
+    if (!path) return err->code = KHUB_E_NOMEM;
     snprintf(path, size, "%s/%s", khub_snapshot_path(info->snapshot), pattern);
     info->metadata = json_load_file(path, 0, NULL);
     free(path);

@@ -237,8 +237,8 @@ int khub__remote_bring(khub__remote *remote, const khub__picked *picked, khub_er
         char advice[KHUB__ADVICE_MAX];
         if (rc == KHUB_E_OFFLINE)
             khub__fail(err, rc,
-                       "%s: %zu of its files aren't in the cache (%s, for one), and the network is off; %s",
-                       what, load.count, load.files[0].path,
+                       "%s: %zu of its files %s in the cache (%s, for one), and the network is off; %s", what,
+                       load.count, load.count == 1 ? "isn't" : "aren't", load.files[0].path,
                        khub__advise_download(advice, &remote->store, &remote->wanted));
         else if (rc != KHUB_OK)
             khub__fail(err, rc, "%s", why.message);

@@ -318,7 +318,7 @@ def test_files_that_were_changed_in_the_cache(hub, cache):
     file.write_bytes(right[:-1])  # through the link
     hub.paths()
     run = khub(hub, cache, "get", "org/good@v1", "--offline")
-    assert run.returncode == 5 and f"1 of its files aren't in the cache ({BUILD}/{file.name}," in run.stderr
+    assert run.returncode == 5 and f"1 of its files isn't in the cache ({BUILD}/{file.name}," in run.stderr
     ok(khub(hub, cache, "get", "org/good@v1"))
     assert [p.split("/")[-1] for p in hub.paths()] == [file.name] and file.read_bytes() == right
     file.write_bytes(bytes(b ^ 1 for b in right))

@@ -74,12 +74,12 @@ START_TEST(what_is_missing_is_said)
     khub_error err = {0};
     khub_snapshot *snapshot;
     ck_khub_fails(download(&snapshot, NULL, &err), &err, KHUB_E_OFFLINE,
-                  "org/name@v1: 1 of its files aren't in the cache (" BUILD2 "a.so, for one)");
+                  "org/name@v1: 1 of its files isn't in the cache (" BUILD2 "a.so, for one)");
     ck_assert_ptr_null(snapshot);
     ck_khub_fails(download(&snapshot, "nothing*", &err), &err, KHUB_E_NOTFOUND,
                   "org/name: none of its 4 files matches the pattern");
     ck_assert_int_eq(truncate(at(BLOBS "/" HELLO_GIT), 5), 0);
-    ck_khub_fails(download(&snapshot, BUILD, &err), &err, KHUB_E_OFFLINE, "2 of its files");
+    ck_khub_fails(download(&snapshot, BUILD, &err), &err, KHUB_E_OFFLINE, "2 of its files aren't");
     cache_end();
 }
 END_TEST
