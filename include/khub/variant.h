@@ -41,10 +41,10 @@ KHUB_API const khub_decision *khub_choice_at(const khub_choice *choice, size_t i
 /* The build to load; NULL when none is accepted. */
 KHUB_API const khub_decision *khub_choice_chosen(const khub_choice *choice);
 
-/* Of a choice by khub_choose_in that the Hub's list of files was taken for: the repository that the name led
- * to ("ORG/NAME", after redirects by its publisher) and the commit, so that ORG/NAME@COMMIT means the very
- * same builds without asking again. Both NULL for a directory of this machine and for khub_choose. Valid
- * until the choice is freed. */
+/* Of a choice that khub_choose_in made in a repository of the Hub: which one the name led to ("ORG/NAME",
+ * after redirects by its publisher), and the commit, so that ORG/NAME@COMMIT means the very same builds
+ * without asking again. Both NULL for a directory of this machine and for khub_choose. Valid until the choice
+ * is freed. */
 KHUB_API const char *khub_choice_repository(const khub_choice *choice);
 KHUB_API const char *khub_choice_commit(const khub_choice *choice);
 

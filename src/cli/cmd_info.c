@@ -86,7 +86,6 @@ static void print_table(const facts *info)
            chosen ? "this machine takes " : "none fits", chosen ? chosen->name : "");
 }
 
-/* Of what was chosen from. */
 static int tell(facts *info)
 {
     khub_error err = {0};
