@@ -89,7 +89,7 @@ def test_a_disk_that_is_full_at_each_write(hub, disk):
             check(disk.cache)
             if len(ends) % 3:
                 continue
-            again = disk.get(hub, "mount -o remount,nr_inodes=0,size=64m")
+            again = disk.get(hub, "mount -t tmpfs -o remount,nr_inodes=10000,size=64m none")
             assert again.returncode == 0, again.stderr
             assert not partials(disk.cache) and not list(disk.cache.rglob("*.tmp"))
         assert len(ends) > 3, ends
