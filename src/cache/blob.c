@@ -95,7 +95,9 @@ static int fail_write(const khub__blob *blob, const char *what, khub_error *err)
     int e = errno;
     uint64_t free_bytes = khub__partial_free_bytes(&blob->partial);
     if ((e == ENOSPC || e == EDQUOT || e == EFBIG) && blob->size != UINT64_MAX && free_bytes != UINT64_MAX) {
-        const char *limit = e == ENOSPC ? "the disk is full" : strerror(e);
+        const char *limit = e != ENOSPC                                 ? strerror(e)
+                            : khub__partial_takes_files(&blob->partial) ? "the disk is full"
+                                                                        : "the disk takes no more files";
         return khub__fail(err, KHUB_E_NOSPACE, "%s/blobs: %s: %s needs %llu more bytes, %llu are free",
                           blob->store->folder, limit, blob->path,
                           (unsigned long long)(blob->size - blob->have), (unsigned long long)free_bytes);

@@ -21,6 +21,9 @@ int khub__partial_is_whole(const khub__partial *partial, const khub__store *stor
 /* Free bytes for such as us where the blobs are; UINT64_MAX: unknown. */
 uint64_t khub__partial_free_bytes(const khub__partial *partial);
 
+/* 0: the file system there has room for no more files, whatever bytes are free. */
+int khub__partial_takes_files(const khub__partial *partial);
+
 /* Takes over what the last holder of the lock left, if it is gone. Its bytes; 0: nothing, and no file. At
  * most `size` of them, else it is thrown away. */
 uint64_t khub__partial_adopt(khub__partial *partial, khub__lock *lock, uint64_t size);

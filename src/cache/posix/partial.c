@@ -36,6 +36,12 @@ uint64_t khub__partial_free_bytes(const khub__partial *partial)
     return (uint64_t)fs.f_bavail * fs.f_frsize;
 }
 
+int khub__partial_takes_files(const khub__partial *partial)
+{
+    struct statvfs fs;
+    return fstatvfs(partial->blobs.dir, &fs) != 0 || fs.f_files == 0 || fs.f_favail > 0;
+}
+
 static void host_name(char out[64])
 {
     if (gethostname(out, 64) != 0) out[0] = 0;
