@@ -73,7 +73,7 @@ def test_many_files_side_by_side(hub, tmp_path):
 @pytest.mark.parametrize("repo", ["many", "mixed"])
 def test_cancel(hub, tmp_path, who, repo):
     """The next time that progress is told is the last, and nothing that came is lost."""
-    hub.pause = 0.05  # the other 180 files take a second more: time enough for the other thread
+    hub.pause = 0.1  # the other 180 files take two seconds more: time enough for the other thread
     (status, _, words), (_, looks_after, _) = race(hub, tmp_path, "cancel", who, 20, f"org/{repo}")
     assert status == "KHUB_E_CANCELED" and "canceled" in words
     assert looks_after == "1"
