@@ -1,5 +1,5 @@
-/* What khub_function_call adds to a call through a pointer: at most 2 ns is what <khub/function.h> is built
- * for. */
+/* What khub_function_call and khub_slot_call add to a call through a pointer: at most 2 ns is what
+ * <khub/function.h> is built for, at most 3 ns what a filled slot may cost. */
 #include "machine.h"
 
 #include <khub/khub.h>
@@ -11,6 +11,7 @@ typedef struct contender {
     khub_function f;
     const khub_value *args;
     int32_t n;
+    const khub_slot *slot; /* that f is in */
 } contender;
 
 static double by_pointer(const contender *c)
@@ -34,12 +35,20 @@ static double by_khub(const contender *c)
     return (seconds() - start) * 1e9 / CALLS;
 }
 
-static void compare(const char *name, const contender *c)
+static double by_slot(const contender *c)
+{
+    double start = seconds();
+    for (int i = 0; i < CALLS; i++)
+        if (khub_slot_call(c->slot, c->args, c->n, NULL) != KHUB_OK) exit(1);
+    return (seconds() - start) * 1e9 / CALLS;
+}
+
+static void compare(const char *name, double (*way)(const contender *), const contender *c)
 {
     static double pointer[ROUNDS], khub[ROUNDS], more[ROUNDS];
     for (int i = -10; i < ROUNDS; i++) {
         int keep = i < 0 ? 0 : i, first = i & 1; /* each goes first in turn; the first rounds warm up */
-        double a = first ? by_pointer(c) : 0, b = by_khub(c);
+        double a = first ? by_pointer(c) : 0, b = way(c);
         if (!first) a = by_pointer(c);
         pointer[keep] = a;
         khub[keep] = b;
@@ -67,9 +76,19 @@ static int fail(const khub_error *err)
     return 1;
 }
 
+/* A slot with the kernel in it, or `standard`. */
+static khub_slot *slot_of(khub_layers *layers, const char *path, khub_function standard, khub_error *err)
+{
+    khub_slot *slot;
+    khub_dtype f32 = khub_dtype_of(KHUB_DTYPE_FLOAT, 32);
+    int rc = khub_layers_add(layers, path, "ReLU", standard, f32, &slot, err);
+    return rc == KHUB_OK ? slot : NULL;
+}
+
 int main(void)
 {
     khub_error err = {0};
+    khub_layers *layers;
     khub_kernel *kernel;
     khub_function relu;
     if (khub_get(&kernel, "khub/activation", NULL, &err) != KHUB_OK) return fail(&err);
@@ -80,11 +99,25 @@ int main(void)
     const khub_value tensors[] = {khub_arg_tensor(&out), khub_arg_tensor(&in)};
     khub_function empty = {nothing, NULL};
 
+    if (khub_layers_new(&layers, &err) != KHUB_OK) return fail(&err);
+    khub_slot *filled = slot_of(layers, "filled", empty, &err);
+    if (!filled || khub_kernelize(layers, NULL, NULL, &err) != KHUB_OK) return fail(&err);
+    khub_slot *plain =
+        slot_of(layers, "plain", empty, &err); /* after the others were filled: it stays empty */
+    if (!plain) return fail(&err);
+    const contender of_empty = {empty, tensors, 2, plain}, of_relu = {relu, tensors, 2, filled};
+
     printf("%d rounds of %d calls, each way in turn; nanoseconds a call\n\n", ROUNDS, CALLS);
-    printf("%-34s %19s %19s %21s\n", "", "through a pointer", "khub_function_call", "khub adds");
+    printf("%-34s %19s %19s %21s\n", "", "through a pointer", "through khub", "khub adds");
     printf("%-34s %9s %9s %9s %9s %11s %9s\n", "", "best", "median", "best", "median", "best", "median");
-    compare("a function that does nothing", &(contender){empty, tensors, 2});
-    compare("khub/activation:relu, 4 elements", &(contender){relu, tensors, 2});
+    compare("khub_function_call: does nothing", by_khub, &of_empty);
+    compare("khub_function_call: relu of 4", by_khub, &of_relu);
+    compare("khub_slot_call: does nothing", by_slot, &of_empty);
+    compare("khub_slot_call: relu of 4, filled", by_slot, &of_relu);
+    khub_layers_enter();
+    compare("the same, entered before", by_slot, &of_relu);
+    khub_layers_leave();
+    khub_layers_free(layers);
     khub_kernel_close(kernel);
     return 0;
 }

@@ -1,4 +1,10 @@
-/* Layers: named slots for functions. kernelize swaps the function in a slot, nothing else. */
+/* Layers: named slots for functions. kernelize swaps the function in a slot, nothing else.
+ *
+ * Threads: what changes the slots of one model (khub_layers_add, khub_slot_bind, khub_slot_slice,
+ * khub_kernelize, khub_standardize) is for one thread at a time. Calls run in any threads at the same time,
+ * also while khub_kernelize or khub_standardize swaps: a call ends with the function and the prepared weights
+ * that it began with. What was replaced is freed, and its kernel given up, at the first swap after the last
+ * call in it ended. */
 #ifndef KHUB_LAYER_H
 #define KHUB_LAYER_H
 
@@ -111,8 +117,7 @@ typedef struct khub_slot_report {
 /* Puts the kernels of the mapping into the slots they fit (inference, CPU). A miss, also of a kernel that
  * can't be had offline, is a line in *report (may be NULL), never an error, unless `require`.
  * USE_HUB_KERNELS=0|OFF|NO leaves every slot standard, DISABLE_KERNEL_MAPPING=1 leaves nothing of the default
- * mapping. Not while calls are
- * running.
+ * mapping.
  * With `require`, each kernel that the mapping names must serve all slots of its layer, and, unless it is
  * the built-in mapping, there must be such a slot.
  * KHUB_E_FORMAT, KHUB_E_NOTFOUND, KHUB_E_IO (the mapping), KHUB_E_NOBUILD (require), KHUB_E_CANCELED

@@ -5,7 +5,6 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "layer/candidates.h"
-#include "layer/fit.h"
 #include "layer/report.h"
 #include "layer/sources.h"
 
@@ -49,12 +48,12 @@ typedef struct outcome {
 
 /* What the kernel says of the layer: the entry's own words, else its layers.json. */
 static int spec_of(const khub_layer_spec **spec, const khub__entry *entry, const khub_slot *slot,
-                   const khub__source *source, khub_error *why)
+                   const khub__asked *asked, khub_error *why)
 {
     *spec = entry->spec;
     return *spec ? KHUB_OK
-                 : khub_kernel_layer(spec, source->kernel, entry->layer ? entry->layer : slot->layer->name,
-                                     why);
+                 : khub_kernel_layer(spec, asked->source->kernel,
+                                     entry->layer ? entry->layer : slot->layer->name, why);
 }
 
 static int try_entry(outcome *out, const khub_slot *slot, const khub__entry *entry, khub__sources *sources)
@@ -63,15 +62,19 @@ static int try_entry(outcome *out, const khub_slot *slot, const khub__entry *ent
     if (entry->fault) return khub__fail(why, KHUB_E_FORMAT, "%s", entry->fault);
     if (!*entry->kernel)
         return khub__fail(why, KHUB_E_NOTFOUND, "the mapping leaves %s standard", slot->layer->name);
-    const khub__source *source;
+    const khub__asked *asked;
     const khub_layer_spec *spec;
-    int rc = khub__sources_get(&source, sources, entry->kernel, why);
-    if (rc == KHUB_OK && !source->kernel) rc = khub__fail(why, source->why.code, "%s", source->why.message);
-    if (rc == KHUB_OK) rc = spec_of(&spec, entry, slot, source, why);
-    if (rc == KHUB_OK) rc = khub__fit(&out->filling, slot, spec, source->kernel, entry->kernel, why);
+    int rc = khub__sources_get(&asked, sources, entry->kernel, why);
+    if (rc == KHUB_OK && !asked->source) rc = khub__fail(why, asked->why.code, "%s", asked->why.message);
+    if (rc == KHUB_OK) rc = spec_of(&spec, entry, slot, asked, why);
+    khub__recipe *recipe = NULL;
+    if (rc == KHUB_OK)
+        rc = khub__recipe_of(&recipe, sources->layers, asked->source, slot->layer, slot->dtype, spec, why);
+    if (rc == KHUB_OK) rc = khub__recipe_fill(&out->filling, recipe, slot, why);
+    khub__recipe_give_up(recipe);
     if (rc != KHUB_OK) return rc;
     out->function = spec->function;
-    out->variant = khub_kernel_variant(source->kernel);
+    out->variant = khub_kernel_variant(asked->source->kernel);
     out->deterministic = spec->deterministic;
     return KHUB_OK;
 }
@@ -194,13 +197,10 @@ static void log_misses(const misses *found, const khub_mapping *mapping)
 }
 
 /* Everything is known: put the fillings in, give up what was there. */
-static void apply(khub_layers *layers, khub_filling **fillings, khub__sources *sources)
+static void apply(khub_layers *layers, khub_filling **fillings)
 {
     for (size_t i = 0; i < layers->count; i++)
-        khub__slot_fill(layers->slots[i], fillings[i]);
-    khub__sources_free(layers->sources);
-    layers->sources = sources;
-    khub__sources_settle(sources);
+        khub__slot_fill(layers, layers->slots[i], fillings[i]);
 }
 
 static int run(khub_layers *layers, const khub_kernelize_options *options, khub__sources *sources,
@@ -214,11 +214,12 @@ static int run(khub_layers *layers, const khub_kernelize_options *options, khub_
     if (rc == KHUB_OK && options->require) rc = check_required(found, sources->mapping, err);
     if (rc == KHUB_OK) {
         log_misses(found, sources->mapping);
-        apply(layers, fillings, sources);
+        apply(layers, fillings);
     } else {
         for (size_t i = 0; i < layers->count; i++)
-            khub__filling_free(fillings[i]);
+            khub__filling_give_up(layers, fillings[i]);
     }
+    khub__layers_settle(layers);
     khub__free(fillings);
     return rc;
 }
@@ -232,11 +233,11 @@ int khub_kernelize(khub_layers *layers, const khub_kernelize_options *given, khu
     int rc = khub__given("khub_kernelize", layers != NULL, err);
     if (rc == KHUB_OK) rc = khub__options(&options, sizeof(options), given, "khub_kernelize_options", err);
     if (rc != KHUB_OK) return rc;
-    rc = khub__sources_new(&sources, &options, err);
+    rc = khub__sources_new(&sources, layers, &options, err);
     if (rc != KHUB_OK) return rc;
     khub_report *own = khub__report_new(layers->count);
     rc = own ? run(layers, &options, sources, own, err) : khub__fail_memory(err, "writing a report");
-    if (rc != KHUB_OK) khub__sources_free(sources);
+    khub__sources_free(sources);
     if (rc == KHUB_OK && report)
         *report = own;
     else

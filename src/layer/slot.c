@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/readers.h"
+#include "layer/recipe.h"
 
 enum { MAX_SLOTS = 1 << 20 };
 
@@ -13,19 +15,58 @@ int khub_layers_new(khub_layers **out, khub_error *err)
     return *out ? KHUB_OK : khub__fail_memory(err, "making the layers of a model");
 }
 
-void khub__filling_free(khub_filling *filling)
+static void filling_free(khub_filling *filling)
 {
-    if (!filling) return;
     khub_array_free(&filling->prepared);
-    khub__free(filling->axes);
+    khub__recipe_give_up(filling->recipe);
     khub__free(filling);
 }
 
-static void slot_free(khub_slot *slot)
+void khub__filling_give_up(khub_layers *layers, khub_filling *filling)
+{
+    if (!filling || --filling->uses) return;
+    if (filling->recipe && filling->recipe->shared == filling) filling->recipe->shared = NULL;
+    filling->moment = 0;
+    filling->after = layers->replaced;
+    layers->replaced = filling;
+}
+
+/* One moment serves all that was replaced since the last time. */
+static void note_moment(khub_layers *layers)
+{
+    uint64_t moment = 0;
+    for (khub_filling *f = layers->replaced; f; f = f->after) {
+        if (f->moment) continue;
+        if (!moment) moment = khub__readers_replaced();
+        if (!moment) return; /* nobody can know: it stays until the slots go */
+        f->moment = moment;
+    }
+}
+
+/* The list starts with what was replaced last: once nobody holds one of them, nobody holds those behind it.
+ */
+void khub__layers_settle(khub_layers *layers)
+{
+    uint64_t asked = 0;
+    note_moment(layers);
+    khub_filling **at = &layers->replaced, *next;
+    for (; *at; at = &(*at)->after) {
+        if ((*at)->moment == asked) continue;
+        asked = (*at)->moment;
+        if (khub__readers_passed(asked)) break;
+    }
+    for (khub_filling *filling = *at; filling; filling = next) {
+        next = filling->after;
+        filling_free(filling);
+    }
+    *at = NULL;
+}
+
+static void slot_free(khub_layers *layers, khub_slot *slot)
 {
     if (!slot) return;
-    khub__filling_free(slot->kernel);
-    khub__free(slot->standard.axes);
+    khub__filling_give_up(layers, slot->kernel);
+    khub__free((void *)(uintptr_t)slot->standard.axes);
     khub__free(slot->path);
     khub__free(slot);
 }
@@ -34,8 +75,11 @@ void khub_layers_free(khub_layers *layers)
 {
     if (!layers) return;
     for (size_t i = 0; i < layers->count; i++)
-        slot_free(layers->slots[i]);
-    khub__sources_free(layers->sources);
+        slot_free(layers, layers->slots[i]);
+    for (khub_filling *next, *filling = layers->replaced; filling; filling = next) {
+        next = filling->after;
+        filling_free(filling);
+    }
     khub__index_free(&layers->by_path);
     khub__free(layers->slots);
     khub__free(layers);
@@ -63,7 +107,7 @@ int khub_layers_add(khub_layers *layers, const char *path, const char *layer, kh
         khub__grow((void **)&layers->slots, &layers->capacity, layers->count + 1, sizeof(khub_slot *),
                    MAX_SLOTS) ||
         khub__index_add(&layers->by_path, added->path, (uint32_t)layers->count)) {
-        slot_free(added);
+        slot_free(layers, added);
         return khub__fail_memory(err, "adding a slot");
     }
     added->layer = khub__layer_find(layer);
@@ -72,7 +116,7 @@ int khub_layers_add(khub_layers *layers, const char *path, const char *layer, kh
     added->standard.in_order = 1;
     added->standard.prepared_arg = -1;
     khub__filling_complete(&added->standard, added->layer);
-    added->now = &added->standard;
+    atomic_init(&added->now, &added->standard);
     layers->slots[layers->count++] = added;
     if (slot) *slot = added;
     return KHUB_OK;
@@ -90,32 +134,34 @@ int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, 
     return KHUB_OK;
 }
 
-void khub__slot_fill(khub_slot *slot, khub_filling *filling)
+/* The one place that says what a slot calls. */
+static void settle_slot(khub_slot *slot)
+{
+    const khub_filling *now = slot->kernel && !slot->disabled ? slot->kernel : &slot->standard;
+    if (atomic_load_explicit(&slot->now, memory_order_relaxed) != now)
+        atomic_store_explicit(&slot->now, now, memory_order_release);
+}
+
+void khub__slot_fill(khub_layers *layers, khub_slot *slot, khub_filling *filling)
 {
     khub_filling *old = slot->kernel;
     slot->kernel = filling;
-    slot->now = filling ? filling : &slot->standard;
-    khub__filling_free(old);
+    settle_slot(slot);
+    khub__filling_give_up(layers, old);
 }
 
 void khub_standardize(khub_layers *layers)
 {
     for (size_t i = 0; i < layers->count; i++)
-        khub__slot_fill(layers->slots[i], NULL);
+        khub__slot_fill(layers, layers->slots[i], NULL);
+    khub__layers_settle(layers);
 }
 
 void khub__filling_complete(khub_filling *filling, const khub__layer_def *layer)
 {
     filling->arg_count = layer->arg_count;
-    filling->plain = filling->in_order && filling->prepared_arg < 0 && !filling->run;
-}
-
-/* A failed call, told with the slot and the kernel it happened in. */
-static int call_failed(const khub_slot *slot, const khub_filling *filling, const khub_error *why,
-                       khub_error *err)
-{
-    return khub__fail(err, KHUB_E_KERNEL, "%s (%s): %s", slot->path,
-                      filling->kernel ? filling->kernel : "standard", why->message);
+    filling->plain_count =
+        filling->in_order && filling->prepared_arg < 0 && !filling->run ? layer->arg_count : -1;
 }
 
 static int wrong_count(const khub_slot *slot, int32_t n, khub_error *err)
@@ -124,13 +170,22 @@ static int wrong_count(const khub_slot *slot, int32_t n, khub_error *err)
                       slot->layer->name, (int)slot->layer->arg_count, (int)n);
 }
 
-static int call_function(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
-                         int32_t n, khub_error *err)
+/* What follows a call that failed, or that left a result nobody wants: apart, since it needs a kilobyte. */
+__attribute__((noinline)) static int settle_call(const khub_slot *slot, const khub_filling *filling, int rc,
+                                                 khub_value result, khub_error *err)
 {
-    khub_error why; /* 1 KiB: emptied only by its first bytes */
-    why.code = KHUB_OK, why.message[0] = 0;
-    if (khub_function_call(&filling->function, args, n, NULL, &why) == KHUB_OK) return KHUB_OK;
-    return call_failed(slot, filling, &why, err);
+    khub_error why = {0};
+    if (khub__function_settle(rc, &result, 0, &why) == KHUB_OK) return KHUB_OK;
+    return khub__fail(err, KHUB_E_KERNEL, "%s (%s): %s", slot->path,
+                      filling->kernel ? filling->kernel : "standard", why.message);
+}
+
+static inline int call_function(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
+                                int32_t n, khub_error *err)
+{
+    khub_value result = khub_arg_none();
+    int rc = filling->function.call(filling->function.self, args, n, &result);
+    return rc == 0 && result.type < KHUB_TYPE_OBJECT ? KHUB_OK : settle_call(slot, filling, rc, result, err);
 }
 
 int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,
@@ -153,37 +208,54 @@ void khub_filling_prepare_args(const khub_filling *filling, khub_value *args, in
     if (at >= 0 && at < n) args[at] = khub_arg_tensor(&filling->prepared.tensor);
 }
 
-static int call_adapted(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,
-                        khub_error *err)
+__attribute__((noinline)) static int call_adapted(const khub_slot *slot, const khub_filling *filling,
+                                                  const khub_value *args, int32_t n, khub_error *err)
 {
     khub_value own[KHUB__MAX_ARGS];
-    if (n != filling->arg_count) return wrong_count(slot, n, err);
-    memcpy(own, args, (size_t)n * sizeof(*own));
-    khub_filling_prepare_args(filling, own, n);
-    return khub_filling_call(slot, filling, own, n, err);
+    if (filling->prepared_arg >= 0 && n == filling->arg_count) {
+        memcpy(own, args, (size_t)n * sizeof(*own));
+        khub_filling_prepare_args(filling, own, n);
+        args = own;
+    }
+    return khub_filling_call(slot, filling, args, n, err);
+}
+
+/* The first call of a thread. */
+__attribute__((noinline)) static int call_first(const khub_slot *slot, const khub_value *args, int32_t n,
+                                                khub_error *err)
+{
+    khub__reader *reader = khub__reader_of_thread();
+    khub__reader_enter(reader);
+    int rc = call_adapted(slot, khub_slot_filling(slot), args, n, err);
+    khub__reader_leave(reader);
+    return rc;
 }
 
 int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
 {
-    khub_layers_enter();
-    const khub_filling *now = slot->now;
-    int rc = now->plain && n == now->arg_count ? call_function(slot, now, args, n, err)
-                                               : call_adapted(slot, now, args, n, err);
-    khub_layers_leave();
+    khub__reader *reader = khub__reader_of_thread();
+    uint64_t was = khub__reader_hop_in(reader);
+    if (__builtin_expect(was == KHUB__READER_UNLISTED, 0)) return call_first(slot, args, n, err);
+    const khub_filling *now = atomic_load_explicit(&slot->now, memory_order_acquire);
+    int rc = __builtin_expect(now->plain_count == n, 1) ? call_function(slot, now, args, n, err)
+                                                        : call_adapted(slot, now, args, n, err);
+    khub__reader_hop_out(reader, was);
     return rc;
 }
 
 void khub_layers_enter(void)
 {
+    khub__reader_enter(khub__reader_of_thread());
 }
 
 void khub_layers_leave(void)
 {
+    khub__reader_leave(khub__reader_of_thread());
 }
 
 const khub_filling *khub_slot_filling(const khub_slot *slot)
 {
-    return slot->now;
+    return atomic_load_explicit(&slot->now, memory_order_acquire);
 }
 
 size_t khub_filling_axes(const khub_filling *filling, const khub_slot_axis **axes)
@@ -224,7 +296,7 @@ int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, k
         own[i] = axes[i];
         khub__axis_complete(&own[i], slot->layer);
     }
-    khub__free(slot->standard.axes);
+    khub__free((void *)(uintptr_t)slot->standard.axes);
     slot->standard.axes = own;
     slot->standard.axis_count = count;
     return KHUB_OK;

@@ -7,60 +7,76 @@
 
 #include <khub/npy.h>
 
+#include <stdatomic.h>
+
 enum { KHUB__MAX_AXES = 4 };
+
+typedef struct khub__recipe khub__recipe;
+typedef struct khub__source khub__source;
 
 /* Called in place of a filling's function, with what khub_filling_call was given: the layer's own arguments,
  * uncut and as they come, when the filling declares no axes and prepares nothing. */
 typedef int (*khub__run)(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
                          int32_t n, khub_error *err);
 
-/* A function as it serves one slot: how the layer's arguments become its own. Never changed while it can be
- * in a slot. */
+/* A function as it serves slots: how a layer's arguments become its own. What a call reads is never changed
+ * while the filling can be in a slot. Slots that need nothing of their own share one. */
 struct khub_filling {
     khub_function function;
-    int plain; /* 1: called with the layer's arguments as they come; what is below doesn't matter */
+    int32_t plain_count; /* of arguments, which are the layer's as they come; -1: not so, see below */
     int32_t arg_count;
     khub__run run;                 /* NULL: `function` is called */
     int32_t order[KHUB__MAX_ARGS]; /* the function's i-th argument is the layer's order[i]-th */
     int in_order;                  /* 1: `order` is the identity, no adapter */
-    khub_slot_axis *axes;          /* owned: NULL for none, since a model has many slots */
+    int32_t prepared_arg;          /* position in the layer's order; -1: none */
+    khub_array prepared;           /* what stands there instead */
+    const khub_slot_axis *axes;    /* the recipe's, or owned by the slot that has it as its standard */
     size_t axis_count;
-    int32_t prepared_arg; /* position in the layer's order; -1: none */
-    khub_array prepared;  /* what stands there instead */
-    const char *kernel;   /* its name, for messages, the mapping's; NULL: the standard function */
+    const char *kernel; /* its name, for messages, the mapping's; NULL: the standard function */
+
+    /* The rest is whoever fills slots'. */
+    khub__recipe *recipe;       /* counted; NULL: the standard function */
+    const khub_tensor *from;    /* the bound tensor that was prepared */
+    khub_tensor from_was;       /* and what it was then */
+    size_t uses;                /* slots whose `kernel` it is, and shadows of it */
+    struct khub_filling *after; /* the next that nothing uses any more */
+    uint64_t moment;            /* of its replacing, for khub__readers_passed */
 };
 
-/* Settles `plain`, once all the rest is filled in. */
-void khub__filling_complete(khub_filling *filling, const khub__layer_def *layer);
-
 struct khub_slot {
-    const khub_filling *now;
+    _Atomic(const khub_filling *) now;
     char *path;
     const khub__layer_def *layer;
     khub_dtype dtype;
+    int disabled;                             /* the standard function serves, whatever `kernel` is */
     const khub_tensor *bound[KHUB__MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */
     khub_filling standard;
-    khub_filling *kernel; /* owned; NULL: none */
+    khub_filling *kernel; /* counted; NULL: none */
 };
 
 struct khub_layers {
     khub_slot **slots;
     size_t count, capacity;
-    khub__index by_path;           /* of slots */
-    struct khub__sources *sources; /* what the fillings call into and borrow from; NULL: nothing yet */
+    khub__index by_path;    /* of slots */
+    khub__source *sources;  /* the kernels that serve, each once */
+    khub__recipe *recipes;  /* how they do */
+    khub_filling *replaced; /* that nothing uses, but calls may still run in */
 };
-
-/* The mapping of one kernelize and the kernels it opened, each once. */
-typedef struct khub__sources khub__sources;
-void khub__sources_free(khub__sources *sources); /* NULL is a no-op */
 
 /* Fills in what the layer knows of an axis whose parts name arguments it has: min_ndim. */
 void khub__axis_complete(khub_slot_axis *axis, const khub__layer_def *layer);
 
-/* Frees a filling of a kernel; NULL is a no-op. */
-void khub__filling_free(khub_filling *filling);
+/* Settles the counts, once all the rest is filled in. */
+void khub__filling_complete(khub_filling *filling, const khub__layer_def *layer);
 
-/* Makes *filling (taken over) what the slot calls; NULL: the standard function. */
-void khub__slot_fill(khub_slot *slot, khub_filling *filling);
+/* Makes *filling (one use, taken over) the kernel of the slot; NULL: none. What was there is given up. Ends
+ * with khub__layers_settle. */
+void khub__slot_fill(khub_layers *layers, khub_slot *slot, khub_filling *filling);
+
+/* Gives one use up. The last one's filling waits until no call can be in it. */
+void khub__filling_give_up(khub_layers *layers, khub_filling *filling);
+
+/* After some slots were filled: frees what was replaced and no call can be in any more. */
+void khub__layers_settle(khub_layers *layers);
 
 #endif

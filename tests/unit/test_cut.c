@@ -60,6 +60,9 @@ static int failing(void *self, const khub_value *args, int32_t count, khub_value
     return khub_raise("ValueError", "no luck");
 }
 
+static const khub_slot_axis rows_and_columns[2] = {{"rows", {{0, 0, 1}, {1, 0, 1}}, 2},
+                                                   {"columns", {{0, 1, 1}, {2, 0, PANEL}, {3, 0, 1}}, 3}};
+
 /* A slot as kernelize leaves it: a function that declares rows and columns and wants its weight packed. */
 static khub_slot *fill(khub_layers *layers, const char *path, khub_call_fn call, int axes)
 {
@@ -75,10 +78,9 @@ static khub_slot *fill(khub_layers *layers, const char *path, khub_call_fn call,
     f->prepared_arg = -1;
     khub__filling_complete(f, khub__layer_find("Linear"));
     f->axis_count = (size_t)axes;
-    f->axes = calloc(2, sizeof(*f->axes));
-    f->axes[0] = (khub_slot_axis){"rows", {{0, 0, 1}, {1, 0, 1}}, 2};
-    f->axes[1] = (khub_slot_axis){"columns", {{0, 1, 1}, {2, 0, PANEL}, {3, 0, 1}}, 3};
-    khub__slot_fill(slot, f);
+    f->axes = rows_and_columns;
+    f->uses = 1;
+    khub__slot_fill(layers, slot, f);
     return slot;
 }
 

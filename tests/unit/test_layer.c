@@ -82,9 +82,10 @@ START_TEST(a_filling_reorders_and_replaces)
     filling->function = (khub_function){record, NULL};
     const int32_t order[4] = {3, 2, 1, 0};
     memcpy(filling->order, order, sizeof(order));
+    filling->uses = 1;
     filling->prepared_arg = 2;
     khub__filling_complete(filling, khub__layer_find("RMSNorm"));
-    khub__slot_fill(norm, filling);
+    khub__slot_fill(layers, norm, filling);
     const khub_value args[4] = {khub_arg_int(10), khub_arg_int(11), khub_arg_int(12), khub_arg_float(13)};
     ck_khub_ok(khub_slot_call(norm, args, 4, &err), &err);
     ck_assert_double_eq(seen[0].as.f64, 13);
