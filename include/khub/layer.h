@@ -86,6 +86,21 @@ KHUB_API void khub_filling_prepare_args(const khub_filling *filling, khub_value 
 KHUB_API int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
                                int32_t n, khub_error *err);
 
+/* The i-th slot in the order of adding; NULL past the last. */
+KHUB_API size_t khub_layers_count(const khub_layers *layers);
+KHUB_API khub_slot *khub_layers_at(const khub_layers *layers, size_t i);
+
+/* The slots whose path a pattern takes, in the order of adding: "encoder.layer.*.output.**", where "*" is any
+ * segment between dots, and "**" any number of them; NULL takes all. *out (NULL-terminated) is the caller's
+ * (khub_free); that there is no such slot is no error. KHUB_E_INVAL: that is no pattern. KHUB_E_NOMEM. */
+KHUB_API int khub_layers_match(khub_slot ***out, size_t *count, const khub_layers *layers,
+                               const char *pattern, khub_error *err);
+
+/* On: the standard function serves the slots of a pattern, while the kernels stay theirs, also those that
+ * khub_kernelize chooses later. Off: the kernels serve again. One assignment for each slot, nothing is
+ * prepared or asked for. KHUB_E_NOTFOUND (no such slot), KHUB_E_INVAL, KHUB_E_NOMEM. */
+KHUB_API int khub_layers_disable(khub_layers *layers, const char *pattern, int on, khub_error *err);
+
 KHUB_API const char *khub_slot_path(const khub_slot *slot);
 KHUB_API const char *khub_slot_layer(const khub_slot *slot);
 

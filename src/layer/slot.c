@@ -135,7 +135,7 @@ int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, 
 }
 
 /* The one place that says what a slot calls. */
-static void settle_slot(khub_slot *slot)
+void khub__slot_settle(khub_slot *slot)
 {
     const khub_filling *now = slot->kernel && !slot->disabled ? slot->kernel : &slot->standard;
     if (atomic_load_explicit(&slot->now, memory_order_relaxed) != now)
@@ -146,7 +146,7 @@ void khub__slot_fill(khub_layers *layers, khub_slot *slot, khub_filling *filling
 {
     khub_filling *old = slot->kernel;
     slot->kernel = filling;
-    settle_slot(slot);
+    khub__slot_settle(slot);
     khub__filling_give_up(layers, old);
 }
 

@@ -73,6 +73,13 @@ void khub__filling_complete(khub_filling *filling, const khub__layer_def *layer)
  * with khub__layers_settle. */
 void khub__slot_fill(khub_layers *layers, khub_slot *slot, khub_filling *filling);
 
+/* After what decides changed: what the slot calls from now on. */
+void khub__slot_settle(khub_slot *slot);
+
+/* As khub_layers_match; KHUB_E_NOTFOUND too when there is no such slot. */
+int khub__layers_select(khub_slot ***out, size_t *count, const khub_layers *layers, const char *pattern,
+                        khub_error *err);
+
 /* Gives one use up. The last one's filling waits until no call can be in it. */
 void khub__filling_give_up(khub_layers *layers, khub_filling *filling);
 

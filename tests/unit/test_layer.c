@@ -232,6 +232,76 @@ START_TEST(layer_arguments)
 }
 END_TEST
 
+START_TEST(slots_by_pattern)
+{
+    static const char *const paths[] = {"e.0.a.dense", "e.0.b", "e.1.a.dense", "e.1.b", "pool"};
+    static const struct {
+        const char *pattern, *taken; /* as bits of the paths, the first one first */
+    } table[] = {{NULL, "11111"},       {"**", "11111"},          {"e.*.b", "01010"}, {"e.**", "11110"},
+                 {"**.dense", "10100"}, {"e.1.a.dense", "00100"}, {"e.*", "00000"},   {"*", "00001"},
+                 {"E.*.b", "00000"},    {"pool", "00001"}};
+    khub_error err = {0};
+    khub_layers *layers;
+    khub_slot **found;
+    size_t count;
+    ck_khub_ok(khub_layers_new(&layers, &err), &err);
+    for (size_t i = 0; i < 5; i++)
+        ck_khub_ok(khub_layers_add(layers, paths[i], "GeLU", (khub_function){record, NULL}, f32, NULL, &err),
+                   &err);
+    ck_assert_uint_eq(khub_layers_count(layers), 5);
+    ck_assert_str_eq(khub_slot_path(khub_layers_at(layers, 4)), "pool");
+    ck_assert_ptr_null(khub_layers_at(layers, 5));
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        char taken[6] = "00000";
+        ck_khub_ok(khub_layers_match(&found, &count, layers, table[i].pattern, &err), &err);
+        for (size_t k = 0; k < count; k++)
+            for (int at = 0; at < 5; at++)
+                if (!strcmp(khub_slot_path(found[k]), paths[at])) taken[at] = '1';
+        ck_assert_ptr_null(found[count]);
+        ck_assert_str_eq(taken, table[i].taken);
+        khub_free(found);
+    }
+    static const char *const broken[] = {"", "e..b", ".e", "e.", "e.a*", "e)+Linear(e"};
+    for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
+        ck_khub_fails(khub_layers_match(&found, &count, layers, broken[i], &err), &err, KHUB_E_INVAL,
+                      broken[i]);
+        ck_assert_ptr_null(found);
+    }
+    ck_khub_fails(khub_layers_disable(layers, "e.*", 1, &err), &err, KHUB_E_NOTFOUND,
+                  "e.*: none of the 5 slots has such a path; the first is e.0.a.dense");
+    khub_layers_free(layers);
+}
+END_TEST
+
+static int kernel_calls;
+static int kernel(void *self, const khub_value *args, int32_t n, khub_value *result)
+{
+    (void)self, (void)args, (void)n, (void)result;
+    kernel_calls++;
+    return 0;
+}
+
+START_TEST(a_disabled_slot_keeps_its_kernel)
+{
+    khub_error err = {0};
+    khub_slot *norm, *act;
+    khub_layers *layers = two_slots(&norm, &act, &err);
+    const khub_value args[2] = {khub_arg_none(), khub_arg_none()};
+    khub_filling *filling = khub__calloc(1, sizeof(*filling));
+    *filling = (khub_filling){.function = {kernel, NULL}, .uses = 1, .in_order = 1, .prepared_arg = -1};
+    khub__filling_complete(filling, khub__layer_find("GeLU"));
+    khub__slot_fill(layers, act, filling);
+    ck_khub_ok(khub_layers_disable(layers, "*.act", 1, &err), &err);
+    ck_khub_ok(khub_slot_call(act, args, 2, &err), &err);
+    ck_assert_int_eq(calls * 10 + kernel_calls, 10);
+    ck_khub_ok(khub_layers_disable(layers, NULL, 0, &err), &err);
+    ck_khub_ok(khub_slot_call(act, args, 2, &err), &err);
+    ck_assert_int_eq(calls * 10 + kernel_calls, 11);
+    ck_assert_ptr_eq(khub_slot_filling(act), filling);
+    khub_layers_free(layers);
+}
+END_TEST
+
 UNIT("layer", slots_call_what_is_in_them, a_failing_function_is_told_with_its_slot,
      a_filling_reorders_and_replaces, misses_are_reasons, required_is_what_is_named, mapping_files_are_named,
-     the_environment_forbids, layer_arguments)
+     the_environment_forbids, layer_arguments, slots_by_pattern, a_disabled_slot_keeps_its_kernel)
