@@ -175,7 +175,7 @@ static int run_list(const khub_cache *cache, const cache_options *options, int c
     else if (!missing)
         list_table(cache, name, options->kind);
     if (missing)
-        cli_print(stderr, "khub: %s: no %s of that name is in the cache (%s)\n", name,
+        cli_print(stderr, "khub: %s: no revision of a %s of that name is in the cache (%s)\n", name,
                   options->kind ? options->kind : "repository", khub_cache_path(cache));
     return missing ? EXIT_FAILED : EXIT_DONE;
 }
@@ -190,10 +190,14 @@ static void print_removed(const khub_removed *removed, const cache_options *opti
                removed->partial_downloads, options->dry_run ? "true" : "false");
         return;
     }
-    printf("%s %s: %zu revision%s, %zu blob%s, %zu partial download%s\n",
+    printf("%s %s: %zu revision%s, %zu blob%s, %zu partial download%s",
            options->dry_run ? "would free" : "freed", size_text(size, removed->bytes), removed->revisions,
            removed->revisions == 1 ? "" : "s", removed->blobs, removed->blobs == 1 ? "" : "s",
            removed->partial_downloads, removed->partial_downloads == 1 ? "" : "s");
+    if (removed->repositories && !removed->revisions) /* else they are what the revisions were in */
+        printf(", %zu repositor%s without revisions", removed->repositories,
+               removed->repositories == 1 ? "y" : "ies");
+    putchar('\n');
 }
 
 static int has_ref(const khub_cached_revision *revision, const char *wanted)
@@ -240,50 +244,101 @@ static const char *find_commit(const khub_cache *cache, const char *kind, const 
     return NULL;
 }
 
-/* Takes "ORG/NAME[@REV]" out. */
-static int remove_one(const khub_cache *cache, const cache_options *options, const char *name,
-                      khub_removed *removed, khub_error *err)
-{
+/* What "ORG/NAME[@REV]" means in the cache. */
+typedef struct target {
     char repository[256];
-    const char *at = strchr(name, '@'), *kind = options->kind ? options->kind : "kernel", *commit = NULL;
-    size_t length = at ? (size_t)(at - name) : strlen(name);
-    if (length == 0 || length >= sizeof(repository) || (at && !at[1]))
-        return cli_usage("cache", "\"%s\" isn't ORG/NAME or ORG/NAME@REV", name);
-    memcpy(repository, name, length);
-    repository[length] = 0;
-    if (at && !count_matches(cache, repository, kind))
-        commit = at + 1; /* which isn't there: never the whole repository */
-    else if (at && !(commit = find_commit(cache, kind, repository, at + 1)))
-        return EXIT_FAILED;
-    if (khub_cache_remove(removed, cache, kind, repository, commit, options->dry_run, err) == KHUB_OK)
-        return EXIT_DONE;
+    const char *commit; /* borrowed; NULL: all of it */
+} target;
+
+static const char *kind_of(const cache_options *options)
+{
+    return options->kind ? options->kind : "kernel";
+}
+
+static int fail_removal(const khub_error *err)
+{
     int status = cli_fail(err);
     if (err->code == KHUB_E_NOTFOUND && strstr(err->message, " as a "))
         fputs("khub: --kind says which kind of repository is meant (--model: --kind model)\n", stderr);
     return status;
 }
 
+/* EXIT_DONE, or it is said what isn't there. */
+static int find_target(target *out, const khub_cache *cache, const cache_options *options, const char *name)
+{
+    const char *at = strchr(name, '@'), *kind = kind_of(options);
+    size_t length = at ? (size_t)(at - name) : strlen(name);
+    if (length == 0 || length >= sizeof(out->repository) || (at && !at[1]))
+        return cli_usage("cache", "\"%s\" isn't ORG/NAME or ORG/NAME@REV", name);
+    memcpy(out->repository, name, length);
+    out->repository[length] = 0;
+    out->commit = NULL;
+    if (at && !count_matches(cache, out->repository, kind))
+        out->commit = at + 1; /* which isn't there: never the whole repository */
+    else if (at && !(out->commit = find_commit(cache, kind, out->repository, at + 1)))
+        return EXIT_FAILED;
+    khub_error err = {0};
+    khub_removed nothing;
+    int rc = khub_cache_remove(&nothing, cache, kind, out->repository, out->commit, 1, &err);
+    return rc == KHUB_OK ? EXIT_DONE : fail_removal(&err);
+}
+
+/* 1: one of the `count` targets takes it out already. */
+static int is_covered(const target *wanted, const target *others, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!strcmp(others[i].repository, wanted->repository) &&
+            (!others[i].commit || (wanted->commit && !strcmp(others[i].commit, wanted->commit))))
+            return 1;
+    return 0;
+}
+
+static int remove_targets(khub_removed *all, const khub_cache *cache, const cache_options *options,
+                          const target *targets, int count, khub_error *err)
+{
+    int rc = KHUB_OK;
+    for (int i = 0; rc == KHUB_OK && i < count; i++) {
+        khub_removed one = {0};
+        khub_cache *now = NULL; /* what the ones before took out isn't in it any more */
+        if (is_covered(&targets[i], targets, i)) continue;
+        rc = khub_cache_read(&now, khub_cache_path(cache), err);
+        if (rc != KHUB_OK) break;
+        rc = khub_cache_remove(&one, now, kind_of(options), targets[i].repository, targets[i].commit,
+                               options->dry_run, err);
+        khub_cache_free(now);
+        if (rc == KHUB_E_NOTFOUND) { /* it went with one before, or by another process */
+            khub_error_clear(err);
+            rc = KHUB_OK;
+        }
+        all->bytes += one.bytes;
+        all->blobs += one.blobs;
+        all->revisions += one.revisions;
+        all->repositories += one.repositories;
+        all->partial_downloads += one.partial_downloads;
+    }
+    return rc;
+}
+
+/* All or nothing: a name that isn't there ends it before anything is taken out. */
 static int run_remove(const khub_cache *cache, const cache_options *options, int count, char **names,
                       khub_error *err)
 {
-    khub_removed all = {0};
-    int status = EXIT_DONE;
     if (count < 1) return cli_usage("cache", "rm: which repository?");
-    for (int i = 0; status == EXIT_DONE && i < count; i++) {
-        khub_removed one = {0};
-        khub_cache *now = NULL; /* what the one before took out isn't in it any more */
-        if (i > 0 && khub_cache_read(&now, khub_cache_path(cache), err) != KHUB_OK) return cli_fail(err);
-        status = remove_one(now ? now : cache, options, names[i], &one, err);
-        all.bytes += one.bytes;
-        all.blobs += one.blobs;
-        all.revisions += one.revisions;
-        all.repositories += one.repositories;
-        all.partial_downloads += one.partial_downloads;
-        khub_cache_free(now);
+    target *targets = malloc((size_t)count * sizeof(*targets));
+    if (!targets) return cli_fail_memory();
+    khub_removed all = {0};
+    int status = EXIT_DONE, rc = KHUB_OK;
+    for (int i = 0; status == EXIT_DONE && i < count; i++)
+        status = find_target(&targets[i], cache, options, names[i]);
+    if (status == EXIT_DONE) {
+        rc = remove_targets(&all, cache, options, targets, count, err);
+        if (rc == KHUB_OK || all.revisions) {
+            if (options->json) fputs("{", stdout);
+            print_removed(&all, options);
+        }
+        if (rc != KHUB_OK) status = fail_removal(err);
     }
-    if (status != EXIT_DONE && !all.revisions) return status;
-    if (options->json) fputs("{", stdout);
-    print_removed(&all, options);
+    free(targets);
     return status;
 }
 

@@ -106,6 +106,18 @@ def test_several_at_once(cache):
     assert (done.returncode, done.stdout) == (0, "freed 7.0 KB: 2 revisions, 3 blobs, 0 partial downloads\n")
 
 
+def test_one_thing_by_several_names(cache):
+    """What went by one name isn't missed by the next; and nothing goes when one of them isn't there."""
+    done = khub_cache(cache, "rm", f"{KERNEL}@v1", "no/body")
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"khub: no/body: no such kernel is in the cache ({cache})\n")
+    assert len(listed(cache)["revisions"]) == 3
+    for dry_run, word in ((["--dry-run"], "would free"), ([], "freed")):
+        done = khub_cache(cache, "rm", f"{KERNEL}@v1", f"{KERNEL}@main", f"{KERNEL}@{A[:8]}", *dry_run)
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{word} 11 B: 1 revision, 1 blob, 0 partial downloads\n", "")
+    done = khub_cache(cache, "rm", f"{KERNEL}@{B}", KERNEL, KERNEL)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "freed 7.0 KB: 1 revision, 2 blobs, 0 partial downloads\n", "")
+
+
 @pytest.mark.parametrize("arguments, words", [
     (["rm"], "which repository?"), (["rm", "@v1"], "isn't ORG/NAME"), (["rm", "a/b@"], "isn't ORG/NAME"), ([], "ls, rm, prune or verify?"),
     (["clean"], 'there is no "clean"'), (["ls", "a", "b"], "one repository"), (["ls", "a/b@v1"], "without"), (["prune", "a"], "takes no names"),
@@ -125,8 +137,8 @@ def test_what_is_not_there(cache):
     done = khub_cache(cache, "rm", f"{KERNEL}@aaaaaaa")
     assert done.returncode == 1 and "2 snapshots in the cache can be meant" in done.stderr
     assert len(listed(cache)["revisions"]) == 4
-    for arguments, words in ((["verify", "no/body"], f"no/body: isn't in the cache ({cache})"), (["ls", "no/body"], f"no/body: no repository of that name is in the cache ({cache})"),
-                             (["ls", KERNEL, "--model"], f"{KERNEL}: no model of that name is in the cache ({cache})")):
+    for arguments, words in ((["verify", "no/body"], f"no/body: isn't in the cache ({cache})"), (["ls", "no/body"], f"no/body: no revision of a repository of that name is in the cache ({cache})"),
+                             (["ls", KERNEL, "--model"], f"{KERNEL}: no revision of a model of that name is in the cache ({cache})")):
         done = khub_cache(cache, *arguments)
         assert (done.returncode, done.stderr) == (1, f"khub: {words}\n"), arguments
     done = khub_cache(cache, "ls", "--json", "no/body")
@@ -141,6 +153,9 @@ def test_a_revision_of_a_repository_without_any(cache):
     done = khub_cache(cache, "rm", "org/started@v1")
     assert done.returncode == 1 and done.stdout == "" and len(list(blobs.iterdir())) == 1
     assert done.stderr == f"khub: org/started: there is no snapshot of v1 in the cache ({cache})\n"
+    done = khub_cache(cache, "rm", "org/started")
+    assert (done.returncode, done.stdout) == (0, "freed 4 B: 0 revisions, 0 blobs, 1 partial download, 1 repository without revisions\n")
+    assert not blobs.exists()
 
 
 def test_prune(cache):

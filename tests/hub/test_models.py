@@ -236,7 +236,7 @@ def test_a_kernel_of_a_mapping_comes_with_the_same_options(hub, cache, model, ma
     hub.repos["kernels/org/good"] = {"v1": fake()}
     hub.trusted["org"] = False
     run = report(hub, cache, model, mapping)
-    assert run.returncode == 0 and "trust" in slots(run, "GeLU")[0]["reason"]
+    assert run.returncode == 0 and "vouch for it: --trust org/good" in slots(run, "GeLU")[0]["reason"]
     hub.paths()
     run = report(hub, cache, model, mapping, "--trust", "org", "--cache-dir", tmp_path / "mine")
     assert all(slot["kernel"].startswith("org/good") for slot in slots(run, "GeLU")), run.stdout
