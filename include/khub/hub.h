@@ -76,12 +76,13 @@ typedef struct khub_download_options {
     int model;                   /* 1: a model repository; 0: a kernel repository */
 } khub_download_options;
 
-/* Makes the wanted files of ORG/NAME@REV be in the cache: REV is "v1" or "1" (version 1), a branch, a tag or
- * a commit; for a model it may be left out ("main"). Nothing is asked for that the cache knows. Any thread.
- * *out is the caller's (khub_snapshot_free), NULL after a failure: KHUB_E_NOTFOUND (repository, revision, or
- * nothing that a pattern takes), KHUB_E_UNTRUSTED, KHUB_E_DENIED (private, gated, disabled, or a rejected
- * token), KHUB_E_OFFLINE, KHUB_E_NETWORK, KHUB_E_FORMAT (the Hub's answer), KHUB_E_NOSPACE, KHUB_E_IO,
- * KHUB_E_CANCELED, KHUB_E_INVAL, KHUB_E_NOMEM. */
+/* Makes the wanted files of ORG/NAME@REV be in the cache: REV is "v1" or "1" (version 1), of a kernel also
+ * ">=1,<3" (the highest version in the range), a branch, a tag or a commit; for a model it may be left out
+ * ("main"). Nothing is asked for that the cache knows. Any thread. *out is the caller's (khub_snapshot_free),
+ * NULL after a failure: KHUB_E_NOTFOUND (repository, revision, or nothing that a pattern takes),
+ * KHUB_E_UNTRUSTED, KHUB_E_DENIED (private, gated, disabled, or a rejected token), KHUB_E_OFFLINE,
+ * KHUB_E_NETWORK, KHUB_E_FORMAT (the Hub's answer), KHUB_E_NOSPACE, KHUB_E_IO, KHUB_E_CANCELED, KHUB_E_INVAL,
+ * KHUB_E_NOMEM. */
 KHUB_API int khub_download(khub_snapshot **out, const char *name, const khub_download_options *options,
                            khub_error *err);
 
@@ -101,8 +102,9 @@ KHUB_API void khub_snapshot_free(khub_snapshot *snapshot); /* NULL is a no-op */
 /* The versions of a kernel repository: its branches v0, v1, … */
 typedef struct khub_versions khub_versions;
 
-/* Asks the Hub for the versions of ORG/NAME; offline, or when the Hub can't be reached, those that the cache
- * has. *out is the caller's (khub_versions_free). Errors as khub_download's. */
+/* Asks the Hub for the versions of ORG/NAME, or of ORG/NAME@RANGE those in the range; offline, or when the
+ * Hub can't be reached, those that the cache has. *out is the caller's (khub_versions_free). Errors as
+ * khub_download's. */
 KHUB_API int khub_versions_list(khub_versions **out, const char *name, const khub_hub_options *options,
                                 khub_error *err);
 

@@ -129,7 +129,11 @@ static int redirect(khub__wanted *wanted, const khub__session *session, const kh
     char name[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 2];
     khub__wanted next;
     khub_error why = {0};
-    if (wanted->version >= 0) /* not the revision: a lock may have put a commit there */
+    char range[KHUB__RANGE_TEXT];
+    khub__range_text(range, &wanted->range);
+    if (wanted->is_range) /* not the revision, here and below: a lock may have put a commit there */
+        snprintf(name, sizeof(name), "%s@%s", status->destination, range);
+    else if (wanted->version >= 0)
         snprintf(name, sizeof(name), "%s@v%lld", status->destination, (long long)wanted->version);
     else
         snprintf(name, sizeof(name), "%s@%s", status->destination, status->revision);

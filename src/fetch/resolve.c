@@ -19,15 +19,26 @@ int64_t khub__refresh_seconds(void)
     return text && end != text && !*end && seconds >= 0 ? seconds : REFRESH_S;
 }
 
-/* "v0, v1, v3": the versions among the branches, lowest first. */
+static int by_version(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* "0, 1, 3": the versions among the branches, lowest first. NULL: no memory. */
 static char *list_versions(const khub__refs *refs)
 {
     khub__text text = {0};
-    for (size_t i = 0; i < refs->branch_count; i++) {
-        int64_t version = khub__version_of(refs->branches[i].name);
-        if (version >= 0) khub__text_addf(&text, "%s%lld", text.length ? ", " : "", (long long)version);
-    }
-    if (!text.length) khub__text_add(&text, "none");
+    size_t count = 0;
+    int64_t *versions = khub__calloc(refs->branch_count + 1, sizeof(*versions));
+    if (!versions) return NULL;
+    for (size_t i = 0; i < refs->branch_count; i++)
+        if ((versions[count] = khub__version_of(refs->branches[i].name)) >= 0) count++;
+    qsort(versions, count, sizeof(*versions), by_version);
+    for (size_t i = 0; i < count; i++)
+        khub__text_addf(&text, "%s%lld", i ? ", " : "", (long long)versions[i]);
+    if (!count) khub__text_add(&text, "none");
+    khub__free(versions);
     return khub__text_take(&text);
 }
 
@@ -45,6 +56,20 @@ static const char *hint(const khub__wanted *wanted)
     return khub__commit_hint(wanted->revision + (wanted->version >= 0)); /* behind the "v" */
 }
 
+/* The branch of the highest version in the range. */
+static const khub__ref *find_highest(const khub__refs *refs, const khub__range *range)
+{
+    const khub__ref *best = NULL;
+    int64_t highest = -1;
+    for (size_t i = 0; i < refs->branch_count; i++) {
+        int64_t version = khub__version_of(refs->branches[i].name);
+        if (version <= highest || !khub__range_has(range, version)) continue;
+        highest = version;
+        best = &refs->branches[i];
+    }
+    return best;
+}
+
 static int fail_version(const khub__refs *refs, const khub__wanted *wanted, khub_error *err)
 {
     char *versions = list_versions(refs);
@@ -59,6 +84,9 @@ static int fail_version(const khub__refs *refs, const khub__wanted *wanted, khub
     else if (wanted->version >= 0)
         rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no version %lld; its versions: %s%s",
                         wanted->repo.id, (long long)wanted->version, versions, hint(wanted));
+    else if (wanted->is_range)
+        rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: no version is in the range %s; its versions: %s",
+                        wanted->repo.id, wanted->revision, versions);
     else
         rc = khub__fail(err, KHUB_E_NOTFOUND,
                         "%s: there is no version, branch or tag \"%s\"; its versions: %s", wanted->repo.id,
@@ -85,7 +113,9 @@ static int ask_version(khub__resolved *out, const khub__wanted *wanted, khub__cl
     khub__refs refs = {0};
     int rc = khub__client_refs(&refs, client, &wanted->repo, err);
     if (rc != KHUB_OK) return rc;
-    const khub__ref *ref = *wanted->revision ? find_ref(&refs, wanted->revision) : NULL;
+    const khub__ref *ref = wanted->is_range    ? find_highest(&refs, &wanted->range)
+                           : *wanted->revision ? find_ref(&refs, wanted->revision)
+                                               : NULL;
     if (ref) {
         memcpy(out->commit, ref->commit, sizeof(out->commit));
         note_newer(&refs, wanted);
@@ -104,14 +134,14 @@ static int ask_version(khub__resolved *out, const khub__wanted *wanted, khub__cl
 static int is_nearly_a_version(const khub__wanted *wanted)
 {
     const char *revision = wanted->revision;
-    return wanted->repo.kind == KHUB__REPO_KERNEL && *revision && strchr("vV0123456789", *revision) &&
-           !strchr(revision, '/') && !*hint(wanted);
+    return wanted->repo.kind == KHUB__REPO_KERNEL && !wanted->is_range && *revision &&
+           strchr("vV0123456789", *revision) && !strchr(revision, '/') && !*hint(wanted);
 }
 
 static int ask(khub__resolved *out, const khub__store *store, const khub__wanted *wanted,
                khub__client *client, khub_error *err)
 {
-    int rc = wanted->version >= 0 || !*wanted->revision || is_nearly_a_version(wanted)
+    int rc = wanted->version >= 0 || wanted->is_range || !*wanted->revision || is_nearly_a_version(wanted)
                  ? ask_version(out, wanted, client, err)
                  : khub__client_commit(out->commit, client, &wanted->repo, wanted->revision, err);
     if (rc != KHUB_OK) return rc;
@@ -126,9 +156,10 @@ static int ask(khub__resolved *out, const khub__store *store, const khub__wanted
 const char *khub__advise_download(char out[KHUB__ADVICE_MAX], const khub__store *store,
                                   const khub__wanted *wanted)
 {
-    snprintf(out, KHUB__ADVICE_MAX, "where there is a network, run: khub download %s%s@%s --cache-dir %s",
-             wanted->repo.kind == KHUB__REPO_MODEL ? "--model " : "", wanted->repo.id,
-             *wanted->revision ? wanted->revision : "VERSION", store->cache);
+    const char *quote = wanted->is_range ? "'" : ""; /* ">" is the shell's */
+    snprintf(out, KHUB__ADVICE_MAX, "where there is a network, run: khub download %s%s%s@%s%s --cache-dir %s",
+             wanted->repo.kind == KHUB__REPO_MODEL ? "--model " : "", quote, wanted->repo.id,
+             *wanted->revision ? wanted->revision : "VERSION", quote, store->cache);
     return out;
 }
 
@@ -151,30 +182,70 @@ static int fail_offline(const khub__store *store, const khub__wanted *wanted, kh
     return rc;
 }
 
-/* What the cache knows, however old: the ref, or (*guessed) for a version the snapshots' own word. */
-static int remember(khub__resolved *out, int *guessed, const khub__store *store, const khub__wanted *wanted,
-                    khub_error *err)
+/* The highest version in the range whose ref the cache has; -1: none. */
+static int64_t highest_ref(char commit[KHUB__COMMIT_MAX + 1], const khub__store *store,
+                           const khub__range *range)
 {
-    *guessed = 0;
+    char **refs = NULL, at[KHUB__COMMIT_MAX + 1];
+    size_t count = 0;
+    khub_error ignored = {0};
+    int64_t highest = -1, age_s;
+    if (khub__store_refs(&refs, &count, store, &ignored) != KHUB_OK) return -1;
+    for (size_t i = 0; i < count; i++) {
+        int64_t version = khub__version_of(refs[i]);
+        if (version <= highest || !khub__range_has(range, version) ||
+            khub__store_ref(at, &age_s, store, refs[i], NULL) != KHUB_OK)
+            continue;
+        highest = version;
+        memcpy(commit, at, sizeof(at));
+    }
+    khub__free(refs);
+    return highest;
+}
+
+/* Of a version or range without a ref: what the refs of versions say, or the snapshots themselves. */
+static int guess(khub__resolved *out, int64_t *version, const khub__store *store, const khub__wanted *wanted,
+                 khub_error *err)
+{
+    khub__range one = {wanted->version, wanted->version, {0}, 0};
+    char commit[KHUB__COMMIT_MAX + 1];
+    int64_t highest = wanted->is_range ? highest_ref(out->commit, store, &wanted->range) : -1;
+    int rc = khub__snapshot_in_range(commit, version, store, wanted->is_range ? &wanted->range : &one, err);
+    if (rc == KHUB_OK && *version > highest) memcpy(out->commit, commit, sizeof(commit));
+    if (*version < highest) *version = highest;
+    return rc == KHUB_E_NOTFOUND && highest >= 0 ? KHUB_OK : rc;
+}
+
+/* What the cache knows, however old: the ref, or a guess at the version *guessed (-1: none was needed). */
+static int remember(khub__resolved *out, int64_t *guessed, const khub__store *store,
+                    const khub__wanted *wanted, khub_error *err)
+{
+    *guessed = -1;
     int64_t age_s;
     khub_error why = {0};
     int rc = *wanted->revision ? khub__store_ref(out->commit, &age_s, store, wanted->revision, &why)
                                : KHUB_E_NOTFOUND;
-    if (rc == KHUB_E_NOTFOUND && wanted->version >= 0) {
-        rc = khub__snapshot_of_version(out->commit, store, wanted->version, &why);
-        *guessed = rc == KHUB_OK;
+    if (rc == KHUB_E_NOTFOUND && (wanted->version >= 0 || wanted->is_range)) {
+        khub_error_clear(&why);
+        rc = guess(out, guessed, store, wanted, &why);
     }
     if (rc == KHUB_E_NOTFOUND) return fail_offline(store, wanted, err);
     return rc == KHUB_OK ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
 }
 
-static void note_guess(const khub__resolved *known, int guessed, const khub__wanted *wanted)
+static void note_guess(const khub__resolved *known, int64_t guessed, const khub__wanted *wanted)
 {
-    if (guessed)
+    if (guessed < 0) return;
+    if (wanted->is_range)
+        khub__log(
+            KHUB_LOG_NOTICE, "get", wanted->repo.id,
+            "the cache doesn't know which version is the highest in %s; its version %lld is used (%.12s)",
+            wanted->revision, (long long)guessed, known->commit);
+    else
         khub__log(
             KHUB_LOG_NOTICE, "get", wanted->repo.id,
             "the cache doesn't know where v%lld stands; its newest snapshot of version %lld is used (%.12s)",
-            (long long)wanted->version, (long long)wanted->version, known->commit);
+            (long long)guessed, (long long)guessed, known->commit);
 }
 
 /* The cache suffices when the Hub can't be reached: so it is worth one short attempt only. */
@@ -183,7 +254,8 @@ static int ask_or_remember(khub__resolved *out, const khub__store *store, const 
 {
     khub__resolved known = *out;
     khub_error unknown = {0}, why = {0};
-    int guessed, remembered = remember(&known, &guessed, store, wanted, &unknown);
+    int64_t guessed;
+    int remembered = remember(&known, &guessed, store, wanted, &unknown);
     if (remembered == KHUB_E_NOMEM) return khub__fail(err, remembered, "%s", unknown.message);
     khub__client_hurry(client, remembered == KHUB_OK);
     int rc = ask(out, store, wanted, client, &why);
@@ -216,7 +288,8 @@ int khub__resolve(khub__resolved *out, const khub__store *store, const khub__wan
         return KHUB_OK;
     }
     if (khub__client_offline(client)) {
-        int guessed, rc = remember(out, &guessed, store, wanted, err);
+        int64_t guessed;
+        int rc = remember(out, &guessed, store, wanted, err);
         if (rc == KHUB_OK) note_guess(out, guessed, wanted);
         return rc;
     }

@@ -28,44 +28,45 @@ static int64_t version_in(const char *builds, const char *build)
     return version;
 }
 
-static int says_version(const char *snapshot, int64_t version)
+/* The highest version in the range that a build of the snapshot says; -1: none does. */
+static int64_t highest_in(const char *snapshot, const khub__range *range)
 {
     char **names = NULL;
     size_t count = 0;
     khub_error ignored = {0};
     char *builds = khub__path_join(snapshot, "build");
-    int found = 0;
+    int64_t highest = -1;
     if (builds && khub__dir_list_dirs(&names, &count, builds, &ignored) == KHUB_OK)
-        for (size_t i = 0; i < count && !found; i++)
-            found = version_in(builds, names[i]) == version;
+        for (size_t i = 0; i < count && highest < range->max; i++) {
+            int64_t version = version_in(builds, names[i]);
+            if (version > highest && khub__range_has(range, version)) highest = version;
+        }
     khub__free(names);
     khub__free(builds);
-    return found;
+    return highest;
 }
 
-int khub__snapshot_of_version(char commit[KHUB__COMMIT_MAX + 1], const khub__store *store, int64_t version,
-                              khub_error *err)
+int khub__snapshot_in_range(char commit[KHUB__COMMIT_MAX + 1], int64_t *version, const khub__store *store,
+                            const khub__range *range, khub_error *err)
 {
     char **commits = NULL;
     size_t count = 0;
+    *version = -1;
     int rc = khub__store_commits(&commits, &count, store, err);
-    if (rc != KHUB_OK) return rc;
-    rc = KHUB_E_NOTFOUND;
-    for (size_t i = 0; i < count && rc == KHUB_E_NOTFOUND; i++) {
+    for (size_t i = 0; i < count && rc == KHUB_OK && *version < range->max; i++) {
         char *snapshot = khub__store_snapshot(store, commits[i]);
         if (!snapshot) rc = khub__fail_memory(err, "looking through the cache");
-        if (!snapshot || !says_version(snapshot, version)) {
-            khub__free(snapshot);
-            continue;
+        int64_t highest = snapshot ? highest_in(snapshot, range) : -1;
+        if (highest > *version) {
+            *version = highest;
+            khub__copy(commit, KHUB__COMMIT_MAX + 1, commits[i]);
         }
         khub__free(snapshot);
-        khub__copy(commit, KHUB__COMMIT_MAX + 1, commits[i]);
-        rc = KHUB_OK;
     }
     khub__free(commits);
-    return rc == KHUB_E_NOTFOUND ? khub__fail(err, rc, "%s: no snapshot in the cache is of version %lld",
-                                              store->repo.id, (long long)version)
-                                 : rc;
+    if (rc != KHUB_OK || *version >= 0) return rc;
+    return khub__fail(err, KHUB_E_NOTFOUND, "%s: no snapshot in the cache is of a version that is wanted",
+                      store->repo.id);
 }
 
 /* Adds what is in ROOT/INSIDE, and below. */

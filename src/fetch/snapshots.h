@@ -5,10 +5,10 @@
 
 #include "cache/store.h"
 
-/* The newest snapshot with a build whose metadata.json says `version`. KHUB_E_NOTFOUND: none
- * does. */
-int khub__snapshot_of_version(char commit[KHUB__COMMIT_MAX + 1], const khub__store *store, int64_t version,
-                              khub_error *err);
+/* The newest snapshot with a build whose metadata.json says the highest version in the range that any does.
+ * KHUB_E_NOTFOUND: none is in it. */
+int khub__snapshot_in_range(char commit[KHUB__COMMIT_MAX + 1], int64_t *version, const khub__store *store,
+                            const khub__range *range, khub_error *err);
 
 /* The files of a snapshot, of unknown size and name. KHUB_E_NOTFOUND: there is no such snapshot. */
 int khub__snapshot_tree(khub__tree *out, const khub__store *store, const char *commit, khub_error *err);

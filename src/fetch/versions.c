@@ -31,19 +31,27 @@ static int add(khub_versions *versions, int64_t version, const char *commit, khu
     return KHUB_OK;
 }
 
-static int from_hub(khub_versions *versions, const khub__repo *repo, khub__client *client, khub_error *err)
+/* Of all versions, or of those in the range that was asked for. */
+static int is_wanted(const khub__wanted *wanted, int64_t version)
+{
+    return version >= 0 && (!wanted->is_range || khub__range_has(&wanted->range, version));
+}
+
+static int from_hub(khub_versions *versions, const khub__wanted *wanted, khub__client *client,
+                    khub_error *err)
 {
     khub__refs refs = {0};
-    int rc = khub__client_refs(&refs, client, repo, err);
+    int rc = khub__client_refs(&refs, client, &wanted->repo, err);
     for (size_t i = 0; i < refs.branch_count && rc == KHUB_OK; i++) {
         int64_t version = khub__version_of(refs.branches[i].name);
-        if (version >= 0) rc = add(versions, version, refs.branches[i].commit, err);
+        if (is_wanted(wanted, version)) rc = add(versions, version, refs.branches[i].commit, err);
     }
     khub__refs_free(&refs);
     return rc;
 }
 
-static int from_cache(khub_versions *versions, const khub__store *store, khub_error *err)
+static int from_cache(khub_versions *versions, const khub__wanted *wanted, const khub__store *store,
+                      khub_error *err)
 {
     char **refs = NULL;
     size_t count = 0;
@@ -52,7 +60,8 @@ static int from_cache(khub_versions *versions, const khub__store *store, khub_er
         char commit[KHUB__COMMIT_MAX + 1];
         int64_t age_s, version = khub__version_of(refs[i]);
         khub_error ignored = {0};
-        if (version >= 0 && khub__store_ref(commit, &age_s, store, refs[i], &ignored) == KHUB_OK)
+        if (is_wanted(wanted, version) &&
+            khub__store_ref(commit, &age_s, store, refs[i], &ignored) == KHUB_OK)
             rc = add(versions, version, commit, err);
     }
     khub__free(refs);
@@ -81,19 +90,20 @@ static int finish(khub_versions *versions, const khub__store *store, khub_error 
     return KHUB_OK;
 }
 
-static int list(khub_versions *versions, khub__session *session, const khub__repo *repo, khub_error *err)
+static int list(khub_versions *versions, khub__session *session, const khub__wanted *wanted, khub_error *err)
 {
+    const khub__repo *repo = &wanted->repo;
     khub__store store = {0};
     khub_error why = {0};
     int rc = khub__store_open(&store, repo, session->options.cache_dir, err);
     if (rc == KHUB_OK) {
-        int asked = from_hub(versions, repo, session->client, &why);
+        int asked = from_hub(versions, wanted, session->client, &why);
         if (asked == KHUB_E_NETWORK)
             khub__log(KHUB_LOG_NOTICE, "versions", repo->id,
                       "the Hub can't be reached (%s); the cache answers", why.message);
         if (asked == KHUB_E_OFFLINE ||
             (asked == KHUB_E_NETWORK && khub__file_kind(store.folder) == KHUB__FILE_DIRECTORY))
-            rc = from_cache(versions, &store, err);
+            rc = from_cache(versions, wanted, &store, err);
         else if (asked != KHUB_OK)
             rc = khub__fail(err, asked, "%s", why.message);
     }
@@ -112,13 +122,14 @@ int khub_versions_list(khub_versions **out, const char *name, const khub_hub_opt
     khub__wanted wanted;
     khub__session session = {0};
     int rc = khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, err);
-    if (rc == KHUB_OK && *wanted.revision)
-        rc = khub__fail(err, KHUB_E_INVAL, "%s: the versions of a repository are asked for without \"@\"",
-                        name);
+    if (rc == KHUB_OK && *wanted.revision && !wanted.is_range)
+        rc = khub__fail(
+            err, KHUB_E_INVAL,
+            "%s: the versions of a repository are asked for without \"@\", or with a range of them", name);
     if (rc != KHUB_OK) return rc;
     khub_versions *versions = khub__calloc(1, sizeof(*versions));
     rc = versions ? khub__session_open(&session, options, err) : khub__fail_memory(err, "listing versions");
-    if (rc == KHUB_OK) rc = list(versions, &session, &wanted.repo, err);
+    if (rc == KHUB_OK) rc = list(versions, &session, &wanted, err);
     khub__session_close(&session);
     if (rc == KHUB_OK)
         *out = versions;

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { PATH_MAX_BYTES = 1000, PART_MAX_BYTES = 255 };
@@ -63,6 +64,24 @@ static int64_t version_of(const char *text)
     return khub__version_of(branch);
 }
 
+/* A range of one version is that version. */
+static int take_range(khub__wanted *out, const char *text, const char *name, khub_error *err)
+{
+    khub_error why = {0};
+    if (out->repo.kind != KHUB__REPO_KERNEL)
+        return khub__fail(err, KHUB_E_INVAL, "%.300s: only kernels have versions to take from a range", name);
+    if (khub__range_parse(&out->range, text, &why) != KHUB_OK)
+        return khub__fail(err, KHUB_E_INVAL, "%s: %s", out->repo.id, why.message);
+    out->is_range = out->range.min < out->range.max;
+    if (out->is_range) {
+        khub__range_text(out->revision, &out->range);
+    } else {
+        out->version = out->range.min;
+        snprintf(out->revision, sizeof(out->revision), "v%lld", (long long)out->version);
+    }
+    return KHUB_OK;
+}
+
 int khub__wanted_parse(khub__wanted *out, khub__repo_kind kind, const char *name, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
@@ -75,6 +94,7 @@ int khub__wanted_parse(khub__wanted *out, khub__repo_kind kind, const char *name
     memcpy(out->repo.id, name, length);
     int rc = check_id(&out->repo, name, err);
     if (rc != KHUB_OK || !at) return rc;
+    if (khub__is_range(at + 1)) return take_range(out, at + 1, name, err);
     if (!is_revision(at + 1))
         return khub__fail(err, KHUB_E_INVAL,
                           "%.300s: \"%.300s\" after \"@\" is no version, branch, tag or commit", name,

@@ -2,6 +2,8 @@
 #ifndef HUB_REPO_H
 #define HUB_REPO_H
 
+#include "hub/range.h"
+
 #include <khub/error.h>
 
 typedef enum khub__repo_kind { KHUB__REPO_KERNEL, KHUB__REPO_MODEL } khub__repo_kind;
@@ -20,9 +22,12 @@ typedef struct khub__wanted {
         revision[KHUB__REVISION_MAX + 1]; /* "v1", "main", a tag, a commit, "refs/pr/4"; "": none was given */
     int64_t version;                      /* of "v1", "1"; -1: the revision isn't a version */
     int is_commit;                        /* 40 or 64 hex digits */
+    int is_range;                         /* the highest version in `range`; `revision` is its text */
+    khub__range range;
 } khub__wanted;
 
-/* Reads "ORG/NAME[@REV]". KHUB_E_INVAL says what isn't right with it. */
+/* Reads "ORG/NAME[@REV]", where REV may be a range of versions. KHUB_E_INVAL says what isn't right with it.
+ */
 int khub__wanted_parse(khub__wanted *out, khub__repo_kind kind, const char *name, khub_error *err);
 
 /* 1 for "v1", 0 for "v0"; -1: the branch isn't a version. */

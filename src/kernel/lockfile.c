@@ -96,15 +96,21 @@ void khub__lockfile_free(khub__lockfile *lock)
     memset(lock, 0, sizeof(*lock));
 }
 
+static int is_meant(const khub__wanted *there, const khub__wanted *wanted)
+{
+    if (strcmp(there->repo.id, wanted->repo.id) != 0) return 0;
+    if (!*there->revision || !*wanted->revision || !strcmp(there->revision, wanted->revision)) return 1;
+    return wanted->is_range && khub__range_has(&wanted->range, there->version);
+}
+
 const char *khub__lockfile_find(const khub__lockfile *lock, const khub__wanted *wanted)
 {
-    for (size_t i = 0; i < lock->count; i++) {
-        const khub__wanted *there = &lock->kernels[i].wanted;
-        if (strcmp(there->repo.id, wanted->repo.id) != 0) continue;
-        if (!*there->revision || !*wanted->revision || !strcmp(there->revision, wanted->revision))
-            return lock->kernels[i].commit;
-    }
-    return NULL;
+    const khub__locked *best = NULL; /* of a range the highest version */
+    for (size_t i = 0; i < lock->count; i++)
+        if (is_meant(&lock->kernels[i].wanted, wanted) &&
+            (!best || (wanted->is_range && lock->kernels[i].wanted.version > best->wanted.version)))
+            best = &lock->kernels[i];
+    return best ? best->commit : NULL;
 }
 
 int khub_lock_read(khub_locked_kernel **out, size_t *count, const char *path, khub_error *err)

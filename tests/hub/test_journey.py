@@ -126,6 +126,58 @@ def test_no_version_lists_them(hub, cache):
     assert run.returncode == 1 and "org/nothing" in run.stderr
 
 
+def test_ranges(hub, cache, tmp_path):
+    """The highest version that is in it; no more requests than for a version, cold, warm and stale."""
+    for version in (0, 2, 3, 10):
+        hub.repos["kernels/org/good"][f"v{version}"] = {**fake(), "README.md": b"%d" % version}
+    at = lambda version: str(snapshot(cache, hub, branch=f"v{version}") / BUILD)
+    assert ok(khub(hub, cache, "get", "org/good@>=1,<3")).strip() == at(2)
+    ranged = hub.paths()
+    assert ok(khub(hub, tmp_path / "other", "get", "org/good@v2"))
+    assert sorted(hub.paths()) == sorted(ranged)
+    for name, version in (("org/good@ >= 1.0, < 3.0", 2), ("org/good@<=2.9,>0", 2)):  # the same range, written differently
+        assert ok(khub(hub, cache, "get", name)).strip() == at(version)
+    assert hub.paths() == []
+    assert ok(khub(hub, cache, "get", "org/good@>=1,<3", env={"KHUB_REFRESH_SECONDS": "0"})).strip() == at(2)
+    assert hub.paths() == ["GET /api/kernels/org/good/refs"]
+    assert ok(khub(hub, cache, "get", "org/good@v3")).strip() == at(3)
+    hub.paths()
+    assert ok(khub(hub, cache, "get", "org/good@>=2,!=10")).strip() == at(3)
+    assert hub.paths() == ["GET /api/kernels/org/good/refs"]
+    assert ok(khub(hub, cache, "download", "org/good@>2")).strip() == at(10)
+    run = khub(hub, cache, "get", "org/good@>10")
+    assert run.returncode == 1 and "no version is in the range >=11; its versions: 0, 1, 2, 3, 10" in run.stderr
+    hub.paths()
+    for wrong, words in ((">=3,<1", "no version is in this range"), ("~=1", "is like >=1,<3"), (">=1.5,<2", "no version is in")):
+        run = khub(hub, cache, "get", f"org/good@{wrong}")
+        assert run.returncode == 2 and words in run.stderr and wrong in run.stderr
+    assert hub.paths() == []
+    answer = json.loads(ok(khub(hub, cache, "versions", "org/good@>1,<5", "--json")))
+    assert [v["version"] for v in answer["versions"]] == [2, 3]
+
+
+def test_ranges_offline(hub, cache, tmp_path):
+    """What the Hub said last about the range; else what the cache has, with a word about it."""
+    for version in (2, 3):
+        hub.repos["kernels/org/good"][f"v{version}"] = {**fake(), "README.md": b"%d" % version}
+        ok(khub(hub, cache, "get", f"org/good@v{version}"))
+    run = khub(None, cache, "get", "org/good@>=1,<3", "--offline")
+    assert ok(run).strip() == str(snapshot(cache, hub, branch="v2") / BUILD)
+    assert "doesn't know which version is the highest in >=1,<3; its version 2 is used" in run.stderr
+    ok(khub(hub, cache, "get", "org/good@>=1"))
+    run = khub(None, cache, "get", "org/good@>=1", "--offline")
+    assert ok(run).strip() == str(snapshot(cache, hub, branch="v3") / BUILD) and run.stderr == ""
+    run = khub(None, cache, "get", "org/good@>3", "--offline")
+    assert run.returncode == 5 and f"khub download 'org/good@>=4' --cache-dir {cache}" in run.stderr
+    shutil.rmtree(cache / "kernels--org--good" / "refs")  # the builds say that they are of version 1
+    assert "its version 1 is used" in khub(None, cache, "get", "org/good@>0", "--offline").stderr
+    lock = tmp_path / "kernels.lock"
+    commits = {version: hub.commit(hub.repos["kernels/org/good"][f"v{version}"]) for version in (2, 3)}
+    lock.write_text(json.dumps([{"dependency": {"repo-id": "org/good", "version": v}, "lock": {"commit": c}} for v, c in commits.items()]))
+    assert commits[3] in ok(khub(None, cache, "get", "org/good@>=1", "--lock", lock, "--offline"))
+    assert commits[2] in ok(khub(None, cache, "get", "org/good@<3", "--lock", lock, "--offline"))
+
+
 @pytest.mark.parametrize("trusted", [False, None])
 def test_publishers(hub, cache, trusted):
     if trusted is None:

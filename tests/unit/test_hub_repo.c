@@ -39,6 +39,68 @@ START_TEST(names)
 }
 END_TEST
 
+/* One form for each set of versions, and which are in it. */
+START_TEST(ranges)
+{
+    static const struct {
+        const char *text, *form; /* NULL: none */
+        const char *has;         /* of the versions 0 to 5 */
+    } table[] = {
+        {">=1,<3", ">=1,<3", "12"},
+        {">=1.0,<2.0", "v1", "1"},
+        {" >= 1 , < 3 ", ">=1,<3", "12"},
+        {">0,<=2", ">=1,<3", "12"},
+        {">=0.5,<2.5", ">=1,<3", "12"},
+        {">1.0", ">=2", "2345"},
+        {">1.5", ">=2", "2345"},
+        {"<=1.5", "<2", "01"},
+        {"<1", "v0", "0"},
+        {"<2,<4", "<2", "01"},
+        {"==3", "v3", "3"},
+        {"==3.0.0", "v3", "3"},
+        {"!=2", ">=0,!=2", "01345"},
+        {"!=4,!=2,!=4", ">=0,!=2,!=4", "0135"},
+        {"<5,!=4,!=3,!=0,!=7,!=1.5", ">=1,<3", "12"},
+        {">=999999999999999999", ">=999999999999999999", ""},
+        {"==1.5", NULL, NULL},
+        {">=3,<3", NULL, NULL},
+        {">=75,<70", NULL, NULL},
+        {"<0", NULL, NULL},
+        {">=1,<=1,!=1", NULL, NULL},
+        {">=1000000000000000000", NULL, NULL},
+        {">=1,", NULL, NULL},
+        {">=1,,<2", NULL, NULL},
+        {">=", NULL, NULL},
+        {">=-1", NULL, NULL},
+        {">=1.", NULL, NULL},
+        {">=v1", NULL, NULL},
+        {">=1 2", NULL, NULL},
+        {"=1", NULL, NULL},
+        {"~=1", NULL, NULL},
+        {"!=1,!=2,!=3,!=4,!=5,!=6,!=7,!=8,!=9", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        char name[100] = "o/n@", has[7] = "", *at = has;
+        khub__wanted wanted;
+        khub_error err = {0};
+        strcat(name, table[i].text);
+        if (!table[i].form) {
+            ck_khub_fails(khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, &err), &err, KHUB_E_INVAL,
+                          table[i].text);
+            continue;
+        }
+        ck_khub_ok(khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, &err), &err);
+        ck_assert_str_eq(wanted.revision, table[i].form);
+        ck_assert_int_eq(wanted.is_range, wanted.version < 0);
+        for (int64_t version = 0; version < 6; version++)
+            if (khub__range_has(&wanted.range, version)) *at++ = (char)('0' + version);
+        ck_assert_str_eq(has, table[i].has);
+        ck_khub_fails(khub__wanted_parse(&wanted, KHUB__REPO_MODEL, name, &err), &err, KHUB_E_INVAL,
+                      "only kernels");
+    }
+}
+END_TEST
+
 START_TEST(names_that_are_none)
 {
     static const char *const table[] = {
@@ -267,5 +329,5 @@ START_TEST(failing_memory)
 }
 END_TEST
 
-UNIT("hub_repo", names, names_that_are_none, kinds_of_names, models, paths_inside, commits, trees,
+UNIT("hub_repo", names, ranges, names_that_are_none, kinds_of_names, models, paths_inside, commits, trees,
      trees_that_are_none, million_files, failing_memory)
