@@ -3,6 +3,7 @@
 
 extern const cli_command cli_cache;
 extern const cli_command cli_call;
+extern const cli_command cli_compare;
 extern const cli_command cli_download_command;
 extern const cli_command cli_embed;
 extern const cli_command cli_functions;
@@ -17,6 +18,7 @@ extern const cli_command cli_versions;
 const cli_command *const cli_commands[] = {
     &cli_cache,
     &cli_call,
+    &cli_compare,
     &cli_download_command,
     &cli_embed,
     &cli_functions,

@@ -6,6 +6,7 @@
 #include <khub/tensor.h>
 
 typedef enum khub__placement {
+    KHUB__MIDDLE,   /* 64-byte aligned, a page or more from both ends: what strays a little doesn't fault */
     KHUB__AT_END,   /* the last element ends where the memory does */
     KHUB__AT_START, /* the first one begins where the memory does */
     KHUB__ALIGNED,  /* 64-byte aligned, less than 64 bytes before the end */

@@ -167,25 +167,42 @@ static void narrow(struct view *v, int32_t dim, int64_t from, int64_t to)
     if (t->data) t->data = (char *)t->data + from * v->strides[dim] * (t->dtype.bits * t->dtype.lanes / 8);
 }
 
-static int call_piece(const khub__call *call, const struct khub__piece *piece, khub_error *err)
+int khub__cut_extent(int64_t *size, int64_t *unit, const khub__call *call, const khub_slot_axis *axis)
+{
+    struct extent e;
+    int can = measure(&e, call, axis);
+    *size = e.size;
+    *unit = e.unit;
+    return can;
+}
+
+int khub__cut_call(const khub__call *call, const khub_slot_axis *axis, int64_t from, int64_t to,
+                   khub_error *err)
 {
     khub_value args[KHUB__MAX_ARGS];
     struct view views[KHUB__MAX_ARGS];
     struct extent e;
     memcpy(args, call->args, (size_t)call->n * sizeof(*args));
-    measure(&e, call, piece->axis);
-    int64_t from = khub__cut_at(e.size, e.unit, piece->of, piece->index);
-    int64_t to = khub__cut_at(e.size, e.unit, piece->of, (int64_t)piece->index + 1);
-    for (size_t i = 0; i < piece->axis->part_count; i++) {
-        int32_t arg = piece->axis->part[i].arg, dim = piece->axis->part[i].dim;
-        int64_t unit = piece->axis->part[i].unit;
+    measure(&e, call, axis);
+    for (size_t i = 0; i < axis->part_count; i++) {
+        int32_t arg = axis->part[i].arg, dim = axis->part[i].dim;
+        int64_t unit = axis->part[i].unit;
         const khub_tensor *t = tensor_of(call, arg);
         if (!t) continue;
         if (args[arg].as.tensor != &views[arg].tensor) copy_view(&views[arg], t);
         args[arg] = khub_arg_tensor(&views[arg].tensor);
-        narrow(&views[arg], dim, from / unit, piece->index + 1 == piece->of ? t->shape[dim] : to / unit);
+        narrow(&views[arg], dim, from / unit, to >= e.size ? t->shape[dim] : to / unit);
     }
     return khub_filling_call(call->slot, call->filling, args, call->n, err);
+}
+
+static int call_piece(const khub__call *call, const struct khub__piece *piece, khub_error *err)
+{
+    int64_t size, unit;
+    khub__cut_extent(&size, &unit, call, piece->axis);
+    int64_t from = khub__cut_at(size, unit, piece->of, piece->index);
+    int64_t to = khub__cut_at(size, unit, piece->of, (int64_t)piece->index + 1);
+    return khub__cut_call(call, piece->axis, from, to, err);
 }
 
 static int run_piece(void *user, size_t i, khub_error *err)

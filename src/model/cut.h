@@ -33,8 +33,16 @@ int khub__calls_run(khub__calls *calls, khub__threads *threads, khub_error *err)
 
 void khub__calls_free(khub__calls *calls);
 
-/* For tests: how a call of `extent` along an axis in steps of `unit` falls into `pieces`: where piece i
- * starts. */
+/* How far a planned call reaches along an axis, and the unit that cuts fall on multiples of. 0: it can't be
+ * cut there. */
+int khub__cut_extent(int64_t *size, int64_t *unit, const khub__call *call, const khub_slot_axis *axis);
+
+/* Calls what lies from `from` to `to` along an axis that the call can be cut along: multiples of the unit, or
+ * the size. */
+int khub__cut_call(const khub__call *call, const khub_slot_axis *axis, int64_t from, int64_t to,
+                   khub_error *err);
+
+/* How a call of `extent` along an axis in steps of `unit` falls into `pieces`: where piece i starts. */
 int64_t khub__cut_at(int64_t extent, int64_t unit, int64_t pieces, int64_t i);
 
 #endif

@@ -12,7 +12,7 @@ HOME = {
     "platform": "platform", "variant": "variant",
     "tensor": "tensor", "npy": "tensor", "function": "tensor", "numerics": "numerics",
     "hub": "hub", "cache": "cache", "kernel": "kernel", "mapping": "layer", "layer": "layer", "khub": "layer",
-    "standard": "ops", "tokenizer": "model", "model": "model",
+    "standard": "ops", "tokenizer": "model", "model": "model", "compare": "measure",
 }
 
 C_STANDARD = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg

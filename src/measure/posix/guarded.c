@@ -45,6 +45,7 @@ static char *place(const khub__guarded *g, size_t bytes, size_t item, khub__plac
 {
     uintptr_t aligned = ((uintptr_t)end(g) - bytes) / LINE * LINE;
     if (placement == KHUB__AT_START) return begin(g);
+    if (placement == KHUB__MIDDLE) return begin(g) + g->page;
     if (placement == KHUB__ALIGNED) return (char *)aligned;
     if (placement == KHUB__SHIFTED) return (char *)((uintptr_t)(end(g) - bytes - item) / LINE * LINE + item);
     return end(g) - bytes;
@@ -66,7 +67,8 @@ int khub__guarded_new(khub__guarded *out, khub_dtype dtype, int32_t ndim, const 
     out->pitch = (size_t)pitch * item;
     size_t bytes = (size_t)(out->rows - 1) * out->pitch + out->width;
     out->page = (size_t)sysconf(_SC_PAGESIZE);
-    out->region_bytes = ((bytes + LINE + item) / out->page + 3) * out->page;
+    size_t more = placement == KHUB__MIDDLE ? 2 : 0;
+    out->region_bytes = ((bytes + LINE + item) / out->page + 3 + more) * out->page;
     out->region = mmap(NULL, out->region_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (out->region == MAP_FAILED) {
         out->region = NULL;
@@ -77,6 +79,7 @@ int khub__guarded_new(khub__guarded *out, khub_dtype dtype, int32_t ndim, const 
     paint(begin(out), end(out));
     out->data = place(out, bytes, item, placement);
     out->tensor.data = out->data;
+    if (placement == KHUB__MIDDLE) out->tensor.strides = NULL; /* as most tensors come */
     return KHUB_OK;
 }
 

@@ -1,0 +1,189 @@
+#include "measure/contained.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+void *khub__shared_new(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void khub__shared_free(void *memory, size_t bytes)
+{
+    if (memory) munmap(memory, bytes);
+}
+
+static struct {
+    khub__fault *fault;
+    const khub__guarded *buffers;
+    int count;
+} watched;
+
+/* 1 and 0: writing, reading; -1: not known. */
+static int is_write(const void *context)
+{
+#if defined(__linux__) && defined(__x86_64__)
+    return (int)(((const ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] >> 1 &
+                 1); /* bit 1 of a page fault */
+#else
+    (void)context;
+    return -1;
+#endif
+}
+
+/* Tells what was touched; then the instruction runs again, and the process ends as it would have. */
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    for (int i = 0; i < watched.count && watched.fault; i++) {
+        int64_t at;
+        if (watched.fault->hit || !khub__guarded_owns(&watched.buffers[i], info->si_addr, &at)) continue;
+        watched.fault->buffer = i;
+        watched.fault->at = at;
+        watched.fault->is_write = is_write(context);
+        watched.fault->hit = 1;
+    }
+    signal(number, SIG_DFL);
+}
+
+void khub__watch(khub__fault *fault, const khub__guarded *buffers, int count)
+{
+    watched.count = 0;
+    watched.fault = fault;
+    watched.buffers = buffers;
+    watched.count = buffers ? count : 0;
+}
+
+/* A stack overflow needs another stack to be told on. */
+static void handle_faults(void)
+{
+    static char stack[1 << 16];
+    const stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    static const int others[] = {SIGABRT, SIGILL, SIGFPE, SIGTRAP};
+    sigaltstack(&other, NULL);
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        signal(others[i], SIG_DFL); /* whatever the program does about its own */
+}
+
+/* Status of a child that has done its work: a kernel that calls exit() doesn't choose it by chance. */
+enum { DONE = 0xd7 };
+
+static _Noreturn void run(void (*work)(void *user), void *user, pid_t parent)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to read the findings */
+    if (getppid() != parent) _exit(1);
+#endif
+    (void)parent;
+    handle_faults();
+    work(user);
+    fflush(NULL);
+    _exit(DONE);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Waits until the child's end of the pipe is closed. 1; 0 when it hangs. */
+static int wait_for_end(int pipe_end, const volatile uint64_t *beat, uint32_t limit_ms)
+{
+    struct pollfd ended = {.fd = pipe_end, .events = POLLIN};
+    uint64_t last = *beat;
+    int64_t since = now_ms();
+    int step = limit_ms < 400 ? (int)limit_ms / 4 + 1 : 100;
+    while (poll(&ended, 1, step) <= 0) { /* nothing is ever written: it becomes readable by its end */
+        if (*beat != last || !(last & 1)) {
+            last = *beat;
+            since = now_ms();
+        } else if (now_ms() - since >= limit_ms) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static pid_t start(int pipe_ends[2], void (*work)(void *user), void *user)
+{
+    pid_t parent = getpid();
+    if (pipe(pipe_ends) != 0) return -1;
+    fflush(NULL); /* what is in a buffer would be written by both */
+    pid_t child = fork();
+    if (child == 0) {
+        close(pipe_ends[0]);
+        run(work, user, parent);
+    }
+    close(pipe_ends[1]);
+    if (child < 0) close(pipe_ends[0]);
+    return child;
+}
+
+int khub__contain(khub__end *end, void (*work)(void *user), void *user, const volatile uint64_t *beat,
+                  uint32_t limit_ms, khub_error *err)
+{
+    int pipe_ends[2], status = 0;
+    void (*before)(int) = signal(SIGCHLD, SIG_DFL); /* where it is ignored, a child's status is lost */
+    pid_t child = start(pipe_ends, work, user);
+    if (child < 0) {
+        signal(SIGCHLD, before);
+        return khub__fail(err, KHUB_E_IO, "a child process can't be started: %s", strerror(errno));
+    }
+    int alive = !wait_for_end(pipe_ends[0], beat, limit_ms);
+    close(pipe_ends[0]);
+    if (alive) kill(child, SIGKILL);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
+    signal(SIGCHLD, before);
+    *end = (khub__end){KHUB__RETURNED, 0};
+    if (alive)
+        end->how = KHUB__HUNG;
+    else if (WIFSIGNALED(status))
+        *end = (khub__end){KHUB__SIGNALED, WTERMSIG(status)};
+    else if (WEXITSTATUS(status) != DONE)
+        *end = (khub__end){KHUB__LEFT, WEXITSTATUS(status)};
+    return KHUB_OK;
+}
+
+/* "SIGSEGV" for those that kernels end by. */
+static const char *signal_name(int number)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } known[] = {{SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}, {SIGILL, "SIGILL"},
+                 {SIGFPE, "SIGFPE"},   {SIGTRAP, "SIGTRAP"}, {SIGSYS, "SIGSYS"}, {SIGKILL, "SIGKILL"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (known[i].number == number) return known[i].name;
+    return "a signal";
+}
+
+const char *khub__end_words(const khub__end *end, char words[100])
+{
+    const char *system = end->how == KHUB__SIGNALED ? strsignal(end->number) : NULL;
+    if (end->how == KHUB__SIGNALED)
+        snprintf(words, 100, "%s (%s)", signal_name(end->number), system ? system : "unknown");
+    else if (end->how == KHUB__LEFT)
+        snprintf(words, 100, "it called exit(%d)", end->number);
+    else
+        snprintf(words, 100, "%s", end->how == KHUB__HUNG ? "it doesn't come back" : "it returned");
+    return words;
+}

@@ -1,0 +1,620 @@
+#include "measure/trial.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "layer/fit.h"
+#include "measure/accuracy.h"
+#include "measure/arguments.h"
+#include "measure/element.h"
+#include "measure/reference.h"
+#include "model/cut.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void khub__found(khub_compare_layer *layer, khub_check check, const char *name, int good, const char *format,
+                 ...)
+{
+    khub_finding *finding = &layer->findings[check];
+    finding->tried++;
+    if (finding->verdict == KHUB_VERDICT_NONE) finding->verdict = KHUB_VERDICT_YES;
+    if (good) return;
+    finding->failed++;
+    if (finding->verdict == KHUB_VERDICT_NO) return; /* the first one is told */
+    va_list args;
+    va_start(args, format);
+    vsnprintf(finding->words, sizeof(finding->words), format, args);
+    va_end(args);
+    snprintf(finding->name, sizeof(finding->name), "%s", name);
+    finding->verdict = KHUB_VERDICT_NO;
+}
+
+/* A target in the case's slot. */
+typedef struct place {
+    khub_layers *layers;
+    khub_slot *slot;
+    khub_filling *own;           /* of a kernel */
+    const khub_filling *filling; /* that is called */
+} place;
+
+/* One case under way. By position: compact memory. */
+typedef struct trial {
+    khub__bench *bench;
+    const khub__case *c;
+    char name[KHUB__CASE_NAME];
+    place target, other;
+    void *in[KHUB__MAX_ARGS];
+    void *whole[KHUB__MAX_ARGS]; /* outputs of the base run */
+    void *now[KHUB__MAX_ARGS];   /* of a later one */
+    void *scratch;               /* room for any argument, prepared ones too */
+    double *numbers[KHUB__MAX_ARGS], *exact[KHUB__MAX_ARGS], *scale[KHUB__MAX_ARGS];
+    int counts; /* 1: seen for the first time */
+} trial;
+
+static void place_free(place *p)
+{
+    khub__filling_free(p->own);
+    khub_layers_free(p->layers);
+}
+
+static int place_new(place *p, const khub__target *target, const trial *t, const khub_tensor *weight,
+                     khub_error *err)
+{
+    const char *bound = target->spec ? target->spec->prepare_arg : NULL;
+    int rc = khub_layers_new(&p->layers, err);
+    if (rc == KHUB_OK)
+        rc = khub_layers_add(p->layers, t->name, t->c->layer->name, target->function, t->c->dtype, &p->slot,
+                             err);
+    if (rc == KHUB_OK && target->axis_count)
+        rc = khub_slot_slice(p->slot, target->axes, target->axis_count, err);
+    if (rc == KHUB_OK && bound) rc = khub_slot_bind(p->slot, bound, weight, err);
+    if (rc == KHUB_OK && target->kernel)
+        rc = khub__fit(&p->own, p->slot, target->spec, target->kernel, target->name, err);
+    if (rc == KHUB_OK) p->filling = p->own ? p->own : khub_slot_filling(p->slot);
+    return rc;
+}
+
+static int64_t count_of(const khub__case *c, int32_t arg)
+{
+    return (int64_t)(khub__case_bytes(c, arg) / (c->args[arg].dtype.bits ? c->args[arg].dtype.bits / 8 : 1));
+}
+
+static void trial_free(trial *t)
+{
+    place_free(&t->target);
+    place_free(&t->other);
+    for (int32_t i = 0; i < KHUB__MAX_ARGS; i++) {
+        void *const all[] = {t->in[i], t->whole[i], t->now[i], t->numbers[i], t->exact[i], t->scale[i]};
+        for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++)
+            khub__free(all[k]);
+    }
+    khub__free(t->scratch);
+}
+
+/* Memory for every argument, inputs filled. */
+static int fill(trial *t)
+{
+    const khub__case *c = t->c;
+    int missing = 0;
+    size_t most = 64;
+    for (int32_t i = 0; i < c->layer->arg_count; i++) {
+        size_t bytes = khub__case_bytes(c, i), doubles = (size_t)count_of(c, i) * sizeof(double);
+        if (c->args[i].is_none || !c->args[i].dtype.bits) continue;
+        if (bytes > most) most = bytes;
+        if (c->args[i].is_output) {
+            t->whole[i] = khub__malloc(bytes + 1);
+            t->now[i] = khub__malloc(bytes + 1);
+            t->exact[i] = khub__malloc(doubles + 1);
+            t->scale[i] = khub__malloc(doubles + 1);
+            missing |= !t->whole[i] || !t->now[i] || !t->exact[i] || !t->scale[i];
+        } else {
+            t->in[i] = khub__malloc(bytes + 1);
+            t->numbers[i] = khub__malloc(doubles + 1);
+            missing |= !t->in[i] || !t->numbers[i];
+            if (!missing) khub__case_fill(c, i, t->in[i]);
+        }
+    }
+    const khub_tensor *prepared =
+        t->target.own && t->target.own->prepared_arg >= 0 ? &t->target.own->prepared.tensor : NULL;
+    if (prepared && (size_t)khub_tensor_bytes(prepared) > most) most = (size_t)khub_tensor_bytes(prepared);
+    t->scratch = khub__malloc(most);
+    return missing || !t->scratch ? -1 : 0;
+}
+
+static void compute_exact(trial *t)
+{
+    khub__exact e = {0};
+    for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
+        for (int64_t k = 0; t->numbers[i] && k < count_of(t->c, i); k++)
+            t->numbers[i][k] = khub__element_get(t->c->args[i].dtype, t->in[i], k);
+        e.in[i] = t->numbers[i];
+        e.out[i] = t->exact[i];
+        e.scale[i] = t->scale[i];
+    }
+    khub__reference(t->c, &e);
+}
+
+/* Arguments of a call, with what the kernel wants prepared. */
+static int arguments(khub__arguments *out, const trial *t, const place *p, khub__placement placement,
+                     khub_error *err)
+{
+    int rc = khub__arguments_new(out, t->c, t->in, placement, err);
+    int32_t at = p->own ? p->own->prepared_arg : -1;
+    if (rc == KHUB_OK && at >= 0)
+        rc = khub__arguments_prepare(out, at, &p->own->prepared.tensor, placement, err);
+    return rc;
+}
+
+static int begin(trial *t, const khub__arguments *watched)
+{
+    khub__progress *progress = t->bench->progress;
+    memset(&progress->fault, 0, sizeof(progress->fault));
+    khub__watch(&progress->fault, watched->buffers, t->c->layer->arg_count);
+    progress->beat++;
+    t->bench->layer->calls++;
+    return KHUB_OK;
+}
+
+static void end(trial *t)
+{
+    t->bench->progress->beat++;
+    khub__watch(NULL, NULL, 0);
+}
+
+static int call(trial *t, const place *p, const khub__arguments *args, khub_error *err)
+{
+    begin(t, args);
+    int rc = khub_filling_call(p->slot, p->filling, args->values, t->c->layer->arg_count, err);
+    end(t);
+    return rc;
+}
+
+static void clear_outputs(khub__arguments *args, int zero)
+{
+    for (int32_t i = 0; i < args->c->layer->arg_count; i++)
+        if (args->c->args[i].is_output) khub__guarded_clear(&args->buffers[i], zero);
+}
+
+static void get_outputs(const trial *t, const khub__arguments *args, void *const *to)
+{
+    for (int32_t i = 0; i < t->c->layer->arg_count; i++)
+        if (t->c->args[i].is_output && to[i]) khub__guarded_get(&args->buffers[i], to[i]);
+}
+
+static const char *arg_name(const trial *t, int32_t at)
+{
+    return t->c->layer->args[at].name;
+}
+
+/* What a call must leave alone. */
+static void look_beside(trial *t, const khub__arguments *args, const char *how)
+{
+    khub_compare_layer *layer = t->bench->layer;
+    int32_t at;
+    int64_t where;
+    int intact = khub__arguments_are_intact(args, &at, &where);
+    khub__found(layer, KHUB_CHECK_MEMORY, t->name, intact, "wrote %lld bytes %s %s%s",
+                (long long)(where < 0 ? -where : where),
+                where < 0 ? "before the first element of" : "behind the first element of, and beside,",
+                intact ? "" : arg_name(t, at), how);
+    const khub_tensor *prepared = t->target.own ? &t->target.own->prepared.tensor : NULL;
+    int same = khub__arguments_are_unchanged(args, t->in, prepared, t->scratch, &at, &where);
+    khub__found(layer, KHUB_CHECK_INPUTS, t->name, same, "changed %s, from element %lld on%s",
+                same ? "" : arg_name(t, at), (long long)where, how);
+}
+
+/* Rows [from, to) of the batch (all: 0, 0) of what a call left in `args` against the base run's. */
+static void look_at_bits(trial *t, const khub__arguments *args, khub_check check, int64_t from, int64_t to,
+                         const char *how)
+{
+    get_outputs(t, args, t->now);
+    for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
+        const khub__case_arg *arg = &t->c->args[i];
+        if (!arg->is_output || arg->is_none) continue;
+        int64_t count = count_of(t->c, i), first = 0;
+        if (to > from) {
+            int64_t row = count / arg->shape[0];
+            first = from * row;
+            count = (to - from) * row;
+        }
+        size_t offset = (size_t)first * (arg->dtype.bits / 8);
+        const char *base = (char *)t->whole[i] + offset, *now = (char *)t->now[i] + offset;
+        int64_t at = khub__first_different(arg->dtype, base, now, count);
+        double was = at < 0 ? 0 : khub__element_get(arg->dtype, base, at),
+               is = at < 0 ? 0 : khub__element_get(arg->dtype, now, at);
+        khub__found(t->bench->layer, check, t->name, at < 0, "%s[%lld] is %.9g %s, %.9g otherwise",
+                    arg_name(t, i), (long long)(first + at), is, how, was);
+    }
+}
+
+static khub_compare_row *row_of(khub_compare_layer *layer, const khub__case *c)
+{
+    char name[KHUB__CASE_NAME], values[16] = "";
+    khub__case_name(name, c);
+    const char *start = strchr(name, '/') + 1;
+    size_t n = strcspn(start, "/0123456789");
+    memcpy(values, start, n < sizeof(values) ? n : sizeof(values) - 1);
+    for (size_t i = 0; i < layer->row_count; i++)
+        if (!memcmp(&layer->rows[i].dtype, &c->dtype, sizeof(c->dtype)) &&
+            !strcmp(layer->rows[i].values, values))
+            return &layer->rows[i];
+    khub_compare_row *row =
+        &layer->rows[layer->row_count < KHUB_COMPARE_ROWS ? layer->row_count++ : KHUB_COMPARE_ROWS - 1];
+    row->dtype = c->dtype;
+    memcpy(row->values, values, sizeof(values));
+    return row;
+}
+
+static void look_at_accuracy(trial *t, khub_accuracy *accuracy, void *const *got)
+{
+    for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
+        if (!t->c->args[i].is_output || t->c->args[i].is_none) continue;
+        khub__results r = {t->c->args[i].dtype, got[i],  t->exact[i],   t->scale[i],
+                           count_of(t->c, i),   t->name, arg_name(t, i)};
+        khub__accuracy_add(accuracy, &r);
+    }
+}
+
+/* NaN and infinities of the target. */
+static void look_at_classes(trial *t, uint64_t elements, uint64_t unlike)
+{
+    khub_finding *finding = &t->bench->layer->findings[KHUB_CHECK_CLASSES];
+    if (!elements) return;
+    khub__found(
+        t->bench->layer, KHUB_CHECK_CLASSES, t->name, unlike == 0,
+        "%llu of %llu elements are NaN or infinite where the exact result isn't, or the other way round",
+        (unsigned long long)unlike, (unsigned long long)elements);
+    finding->tried += elements - 1;
+    finding->failed += unlike ? unlike - 1 : 0;
+}
+
+static int run_base(trial *t, khub_error *err)
+{
+    khub__arguments args;
+    khub_error why = {0};
+    khub_compare_layer *layer = t->bench->layer;
+    int rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
+    if (rc == KHUB_OK && t->counts) layer->cases++;
+    int called = rc == KHUB_OK ? call(t, &t->target, &args, &why) : rc;
+    if (rc == KHUB_OK && t->counts) {
+        khub__found(layer, KHUB_CHECK_RETURNS, t->name, called == KHUB_OK, "an error: %s", why.message);
+        layer->refused += called != KHUB_OK;
+    }
+    if (rc == KHUB_OK && called == KHUB_OK) {
+        get_outputs(t, &args, t->whole);
+        if (t->counts) look_beside(t, &args, "");
+    }
+    khub__arguments_free(&args);
+    return rc == KHUB_OK && called != KHUB_OK ? 1 : rc;
+}
+
+static void look_at_result(trial *t)
+{
+    uint64_t elements = 0;
+    khub_compare_row *row = row_of(t->bench->layer, t->c);
+    compute_exact(t);
+    uint64_t unlike = row->kernel.unlike;
+    look_at_accuracy(t, &row->kernel, t->whole);
+    for (int32_t i = 0; i < t->c->layer->arg_count; i++)
+        if (t->c->args[i].is_output) elements += (uint64_t)count_of(t->c, i);
+    row->cases++;
+    row->elements += elements;
+    look_at_classes(t, elements, row->kernel.unlike - unlike);
+}
+
+/* The other implementation's result, and what it shares with the target's. */
+static int run_other(trial *t, khub_error *err)
+{
+    khub__arguments args;
+    khub_error why = {0};
+    khub_compare_row *row = row_of(t->bench->layer, t->c);
+    khub_finding *finding = &t->bench->layer->findings[KHUB_CHECK_IDENTICAL];
+    int rc = arguments(&args, t, &t->other, KHUB__MIDDLE, err);
+    if (rc == KHUB_OK && call(t, &t->other, &args, &why) == KHUB_OK) {
+        get_outputs(t, &args, t->now);
+        look_at_accuracy(t, &row->other, t->now);
+        look_at_bits(t, &args, KHUB_CHECK_IDENTICAL, 0, 0, "there");
+        for (int32_t i = 0; i < t->c->layer->arg_count; i++) { /* looks are counted by element here */
+            if (!t->c->args[i].is_output || t->c->args[i].is_none) continue;
+            int64_t count = count_of(t->c, i),
+                    same = khub__count_same(t->c->args[i].dtype, t->whole[i], t->now[i], count);
+            row->identical += (uint64_t)same;
+            finding->tried += (uint64_t)count - 1;
+            finding->failed += (uint64_t)(count - same) - (count > same);
+        }
+    }
+    khub__arguments_free(&args);
+    return rc;
+}
+
+static int run_placed(trial *t, khub__placement placement, const char *how, khub_error *err)
+{
+    khub__arguments args;
+    khub_error why = {0};
+    int rc = arguments(&args, t, &t->target, placement, err);
+    if (rc == KHUB_OK) {
+        int called = call(t, &t->target, &args, &why);
+        khub__found(t->bench->layer, KHUB_CHECK_RETURNS, t->name, called == KHUB_OK, "an error %s: %s", how,
+                    why.message);
+        if (called == KHUB_OK) {
+            look_at_bits(t, &args, KHUB_CHECK_PLACES, 0, 0, how);
+            look_beside(t, &args, "");
+        }
+    }
+    khub__arguments_free(&args);
+    return rc;
+}
+
+static int run_end(trial *t, khub_error *err)
+{
+    return run_placed(t, KHUB__AT_END, "with memory that ends where its tensors do", err);
+}
+
+static int run_start(trial *t, khub_error *err)
+{
+    return run_placed(t, KHUB__AT_START, "with memory that begins where its tensors do", err);
+}
+
+static int run_aligned(trial *t, khub_error *err)
+{
+    return run_placed(t, KHUB__ALIGNED, "elsewhere, 64-byte aligned", err);
+}
+
+static int run_shifted(trial *t, khub_error *err)
+{
+    return run_placed(t, KHUB__SHIFTED, "one element behind 64-byte alignment", err);
+}
+
+static int run_strided(trial *t, khub_error *err)
+{
+    return run_placed(t, KHUB__STRIDED, "with rows that lie apart", err);
+}
+
+/* Several calls on the same arguments. */
+static int run_repeats(trial *t, khub_error *err)
+{
+    khub__arguments args;
+    int rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
+    for (int i = 0; i < 3 && rc == KHUB_OK; i++) {
+        khub_error why = {0};
+        clear_outputs(&args, i % 2 == 0);
+        if (call(t, &t->target, &args, &why) == KHUB_OK)
+            look_at_bits(t, &args, KHUB_CHECK_REPEATS, 0, 0,
+                         i % 2 ? "when called again" : "over an out of zeros");
+        else
+            khub__found(t->bench->layer, KHUB_CHECK_REPEATS, t->name, 0, "an error when called again: %s",
+                        why.message);
+    }
+    khub__arguments_free(&args);
+    return rc;
+}
+
+static khub__call call_of(const trial *t, const khub__arguments *args)
+{
+    khub__call call = {.slot = t->target.slot, .filling = t->target.filling, .n = t->c->layer->arg_count};
+    memcpy(call.args, args->values, sizeof(call.args));
+    return call;
+}
+
+/* In `parts` pieces, the last one first. */
+static void run_cut(trial *t, khub__arguments *args, const khub_slot_axis *axis, int64_t parts)
+{
+    int64_t size, unit;
+    char how[100];
+    khub__call whole = call_of(t, args);
+    if (!khub__cut_extent(&size, &unit, &whole, axis)) return;
+    int64_t steps = (size + unit - 1) / unit;
+    if (parts > steps) parts = steps;
+    clear_outputs(args, 0);
+    for (int64_t i = parts; i-- > 0;) {
+        khub_error why = {0};
+        begin(t, args);
+        int rc = khub__cut_call(&whole, axis, khub__cut_at(size, unit, parts, i),
+                                khub__cut_at(size, unit, parts, i + 1), &why);
+        end(t);
+        if (rc == KHUB_OK) continue;
+        khub__found(t->bench->layer, KHUB_CHECK_SLICES, t->name, 0, "an error in a piece of \"%s\": %s",
+                    axis->axis, why.message);
+        return;
+    }
+    snprintf(how, sizeof(how), "in %lld pieces along \"%s\"", (long long)parts, axis->axis);
+    look_at_bits(t, args, KHUB_CHECK_SLICES, 0, 0, how);
+    look_beside(t, args, "");
+}
+
+static int run_slices(trial *t, khub_error *err)
+{
+    static const int parts[] = {2, 3, 7};
+    const khub_slot_axis *axes;
+    size_t count = khub_filling_axes(t->target.filling, &axes);
+    khub__arguments args;
+    int rc = arguments(&args, t, &t->target, KHUB__ALIGNED, err);
+    for (size_t i = 0; i < count && rc == KHUB_OK; i++)
+        for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
+            run_cut(t, &args, &axes[i], parts[k]);
+    khub__arguments_free(&args);
+    return rc;
+}
+
+/* The axis that a batch grows along: the first one of what is batched. */
+static khub_slot_axis batch_axis(const trial *t)
+{
+    khub_slot_axis axis = {.axis = "batch"};
+    for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
+        if (!khub__case_is_batched(t->c, i)) continue;
+        axis.part[axis.part_count].arg = i;
+        axis.part[axis.part_count].dim = 0;
+        axis.part[axis.part_count].unit = 1;
+        axis.part[axis.part_count++].min_ndim = 1;
+    }
+    return axis;
+}
+
+static void run_rows(trial *t, khub__arguments *args, const khub_slot_axis *axis, int64_t from, int64_t to)
+{
+    char how[100];
+    khub_error why = {0};
+    khub__call whole = call_of(t, args);
+    clear_outputs(args, 0);
+    begin(t, args);
+    int rc = khub__cut_call(&whole, axis, from, to, &why);
+    end(t);
+    if (to - from == 1)
+        snprintf(how, sizeof(how), "alone");
+    else
+        snprintf(how, sizeof(how), "in a batch of %lld, where row %lld is first,", (long long)(to - from),
+                 (long long)from);
+    if (rc == KHUB_OK)
+        look_at_bits(t, args, KHUB_CHECK_BATCHES, from, to, how);
+    else
+        khub__found(t->bench->layer, KHUB_CHECK_BATCHES, t->name, 0, "an error %s: %s", how, why.message);
+}
+
+static int run_batches(trial *t, khub_error *err)
+{
+    khub_slot_axis axis = batch_axis(t);
+    khub__arguments args;
+    int64_t size, unit;
+    int rc = arguments(&args, t, &t->target, KHUB__ALIGNED, err);
+    khub__call whole = call_of(t, &args);
+    int can = rc == KHUB_OK && axis.part_count && khub__cut_extent(&size, &unit, &whole, &axis);
+    static const int64_t sizes[] = {1, 2, 7, 8};
+    for (size_t i = 0; can && i < sizeof(sizes) / sizeof(*sizes); i++) {
+        if (size < sizes[i]) continue;
+        run_rows(t, &args, &axis, 0, sizes[i]);                         /* row 0 first */
+        if (size > 1) run_rows(t, &args, &axis, size - sizes[i], size); /* the last row last */
+        if (size / 2 >= sizes[i]) run_rows(t, &args, &axis, size / 2 - sizes[i] + 1, size / 2 + 1);
+    }
+    khub__arguments_free(&args);
+    return rc;
+}
+
+/* Calls at once: each of its own outputs, or all pieces of one. */
+typedef struct at_once {
+    const khub__call *calls;
+    const khub_slot_axis *axis; /* NULL: whole calls */
+    int64_t size, unit, parts;
+} at_once;
+
+static int run_one(void *user, size_t i, khub_error *err)
+{
+    const at_once *w = user;
+    if (!w->axis)
+        return khub_filling_call(w->calls[i].slot, w->calls[i].filling, w->calls[i].args, w->calls[i].n, err);
+    int64_t from = khub__cut_at(w->size, w->unit, w->parts, (int64_t)i);
+    return khub__cut_call(w->calls, w->axis, from, khub__cut_at(w->size, w->unit, w->parts, (int64_t)i + 1),
+                          err);
+}
+
+static void run_at_once(trial *t, khub__arguments *args, size_t count, at_once *work, const char *how)
+{
+    khub_error why = {0};
+    size_t sets = work->axis ? 1 : count;
+    for (size_t i = 0; i < sets; i++)
+        clear_outputs(&args[i], 0);
+    begin(t, args);
+    int rc =
+        khub__threads_run(t->bench->threads, work->axis ? (size_t)work->parts : count, run_one, work, &why);
+    end(t);
+    if (rc != KHUB_OK)
+        khub__found(t->bench->layer, KHUB_CHECK_THREADS, t->name, 0, "an error %s: %s", how, why.message);
+    for (size_t i = 0; i < sets && rc == KHUB_OK; i++)
+        look_at_bits(t, &args[i], KHUB_CHECK_THREADS, 0, 0, how);
+}
+
+enum { AT_ONCE = 8 }; /* calls */
+
+static int run_threads(trial *t, khub_error *err)
+{
+    const khub_slot_axis *axes;
+    size_t axis_count = khub_filling_axes(t->target.filling, &axes);
+    khub__arguments args[AT_ONCE] = {{0}};
+    khub__call calls[AT_ONCE];
+    int rc = KHUB_OK;
+    for (int i = 0; i < AT_ONCE && rc == KHUB_OK; i++) {
+        rc = arguments(&args[i], t, &t->target, i % 2 ? KHUB__ALIGNED : KHUB__SHIFTED, err);
+        calls[i] = call_of(t, &args[i]);
+    }
+    at_once work = {.calls = calls};
+    for (int round = 0; round < 2 && rc == KHUB_OK; round++)
+        run_at_once(t, args, AT_ONCE, &work, "beside other threads' calls");
+    for (size_t i = 0; i < axis_count && rc == KHUB_OK; i++) {
+        work = (at_once){.calls = calls, .axis = &axes[i]};
+        if (!khub__cut_extent(&work.size, &work.unit, calls, &axes[i])) continue;
+        int64_t steps = (work.size + work.unit - 1) / work.unit;
+        work.parts = steps < AT_ONCE ? steps : AT_ONCE;
+        run_at_once(t, args, AT_ONCE, &work, "in pieces on several threads");
+    }
+    for (int i = 0; i < AT_ONCE; i++)
+        khub__arguments_free(&args[i]);
+    return rc;
+}
+
+static int (*const stages[KHUB__STAGES])(trial *t, khub_error *err) = {
+    [KHUB__STAGE_END] = run_end,         [KHUB__STAGE_START] = run_start,
+    [KHUB__STAGE_ALIGNED] = run_aligned, [KHUB__STAGE_SHIFTED] = run_shifted,
+    [KHUB__STAGE_STRIDED] = run_strided, [KHUB__STAGE_REPEATS] = run_repeats,
+    [KHUB__STAGE_SLICES] = run_slices,   [KHUB__STAGE_BATCHES] = run_batches,
+    [KHUB__STAGE_THREADS] = run_threads};
+
+/* A pass over all numbers looks at the numbers alone. */
+static int is_wanted(const trial *t, khub__stage stage)
+{
+    const khub__progress *progress = t->bench->progress;
+    if (stage < progress->from || progress->left_out >> stage & 1) return 0;
+    return t->c->values != KHUB__BITS;
+}
+
+static int run_stages(trial *t, khub_error *err)
+{
+    khub__progress *progress = t->bench->progress;
+    progress->stage = KHUB__STAGE_BASE;
+    int rc = run_base(t, err);
+    if (rc != KHUB_OK)
+        return rc > 0 ? KHUB_OK : rc; /* it raised an error: there is nothing to compare with */
+    if (t->counts) look_at_result(t);
+    progress->stage = KHUB__STAGE_OTHER;
+    if (progress->from <= KHUB__STAGE_OTHER && t->other.filling &&
+        !(progress->left_out >> KHUB__STAGE_OTHER & 1))
+        rc = run_other(t, err);
+    for (int s = KHUB__STAGE_END; s < KHUB__STAGES && rc == KHUB_OK; s++) {
+        progress->stage = (khub__stage)s;
+        if (is_wanted(t, (khub__stage)s)) rc = stages[s](t, err);
+    }
+    return rc;
+}
+
+/* The weight as compact memory that a kernel may prepare. */
+static int prepare_target(trial *t, khub_tensor *weight, void **memory, khub_error *err)
+{
+    const khub_layer_spec *spec = t->bench->target.spec;
+    int32_t at = spec && spec->prepare_arg ? khub__layer_position(t->c->layer, spec->prepare_arg) : -1;
+    if (at < 0) return KHUB_OK;
+    const khub__case_arg *arg = &t->c->args[at];
+    *memory = khub__malloc(khub__case_bytes(t->c, at) + 1);
+    if (!*memory) return khub__fail_memory(err, "trying a case");
+    khub__case_fill(t->c, at, *memory);
+    *weight = khub_tensor_over(*memory, arg->dtype, arg->ndim, arg->shape);
+    return KHUB_OK;
+}
+
+int khub__try(khub__bench *bench, const khub__case *c, khub_error *err)
+{
+    trial t = {.bench = bench, .c = c, .counts = bench->progress->from <= KHUB__STAGE_BASE};
+    khub_tensor weight = {0};
+    void *memory = NULL;
+    khub__case_name(t.name, c);
+    memcpy(bench->progress->name, t.name, sizeof(t.name));
+    bench->progress->stage = KHUB__STAGE_BASE;
+    int rc = prepare_target(&t, &weight, &memory, err);
+    bench->progress->beat++;
+    if (rc == KHUB_OK) rc = place_new(&t.target, &bench->target, &t, &weight, err);
+    bench->progress->beat++;
+    if (rc == KHUB_OK && bench->other.name && c->dtype.bits != 0)
+        rc = place_new(&t.other, &bench->other, &t, &weight, err);
+    if (rc == KHUB_OK && fill(&t) != 0) rc = khub__fail_memory(err, "trying a case");
+    if (rc == KHUB_OK) rc = run_stages(&t, err);
+    trial_free(&t);
+    khub__free(memory);
+    return rc;
+}
