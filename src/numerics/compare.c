@@ -48,16 +48,22 @@ typedef struct job {
     khub__pairs pairs;
 } job;
 
-static khub__tops take_block(job *j, const void *a, const void *b, size_t count)
+/* 1: fast, and so *tops is known. */
+static int take_block(job *j, khub__tops *tops, const void *a, const void *b, size_t count)
 {
-    khub__tops tops = {INT64_MAX, INT64_MAX}; /* not known */
-    if (!j->fast || !j->fast->block(j->sum, a, b, count, j->read, &j->pairs, &tops)) {
+    int is_fast = j->fast && j->fast->block(j->sum, a, b, count, j->read, &j->pairs, tops);
+    if (!is_fast) {
         j->read(&j->pairs, j->sum, a, b, count);
         khub__pairs_sum(j->sum, &j->pairs);
         khub__pairs_worst(j->sum, &j->pairs);
     }
     j->sum->count += count;
-    return tops;
+    return is_fast;
+}
+
+static void keep_top(const job *j, khub__largest *l, const void *at, size_t count, int64_t from, int64_t top)
+{
+    if (top > l->order) *l = (khub__largest){top, from + (int64_t)j->fast->find(at, count, top)};
 }
 
 static void look(const job *j, const source *s, khub__largest *l, const void *at, size_t count, int64_t from)
@@ -80,9 +86,14 @@ static void take_row(job *j, int64_t width)
     for (int64_t from = 0; from < width; from += KHUB__BLOCK) {
         size_t count = width - from < KHUB__BLOCK ? (size_t)(width - from) : KHUB__BLOCK;
         const void *a = next_elements(&j->a, count), *b = next_elements(&j->b, count);
-        khub__tops tops = take_block(j, a, b, count);
-        if (tops.a > in_a.order) look(j, &j->a, &in_a, a, count, from);
-        if (tops.b > in_b.order) look(j, &j->b, &in_b, b, count, from);
+        khub__tops tops;
+        if (take_block(j, &tops, a, b, count)) {
+            keep_top(j, &in_a, a, count, from, tops.a);
+            keep_top(j, &in_b, b, count, from, tops.b);
+        } else {
+            j->a.reader->look(&in_a, a, count, from);
+            j->b.reader->look(&in_b, b, count, from);
+        }
     }
     count_row(j, &in_a, &in_b);
 }
@@ -98,7 +109,8 @@ static void take_short_rows(job *j, int64_t rows, int64_t width)
         look(j, &j->b, &in_b, b + (size_t)(row * width) * j->b.reader->bytes, (size_t)width, 0);
         count_row(j, &in_a, &in_b);
     }
-    take_block(j, a, b, count);
+    khub__tops tops;
+    take_block(j, &tops, a, b, count);
 }
 
 static void take_all(job *j, const khub_tensor *a)
@@ -122,12 +134,13 @@ static double of_sum(const khub_comparison *c, int which)
     return c->sums[which].high + c->sums[which].low;
 }
 
-/* From aa + bb - dd = 2 ab: exactly 1 where nothing differs. */
+/* From aa + bb - dd = 2 ab. */
 static double cosine_of(const khub_comparison *c)
 {
     double aa = of_sum(c, KHUB__SUM_A), bb = of_sum(c, KHUB__SUM_B), dd = of_sum(c, KHUB__SUM_SQUARE);
     if (aa == 0 && bb == 0) return 1;
     if (aa == 0 || bb == 0) return 0;
+    if (dd == 0) return 1; /* whatever the roots are rounded to */
     double cosine = (aa + bb - dd) / (2 * sqrt(aa) * sqrt(bb));
     return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
 }

@@ -16,6 +16,8 @@ typedef struct khub__fast {
      * was done, the block is of another kind. `read` is the dtype's own, `pairs` room for it. */
     int (*block)(khub_comparison *c, const void *a, const void *b, size_t count, khub__pairs_read *read,
                  khub__pairs *pairs, khub__tops *tops);
+    /* The place of the first element of this order, a top of theirs. */
+    size_t (*find)(const void *elements, size_t count, int64_t order);
     /* As khub__largest_look. 0: nothing was done. */
     int (*look)(khub__largest *l, const void *elements, size_t count, int64_t from);
 } khub__fast;

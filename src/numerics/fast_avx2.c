@@ -189,38 +189,42 @@ KHUB__INLINE void add_pairs(sums *s, bounds *worst, __m256d a, __m256d b, block_
     worst->most = _mm256_or_pd(worst->most, _mm256_cmp_pd(distance, bound, _CMP_GT_OQ));
 }
 
-/* Elements 0 to 3, 4 to 7, 8 to 11 and 12 to 15 as doubles. */
-KHUB__INLINE void load_16(__m256d out[4], khub__format f, const char *at)
+/* Of 16 bfloat16, those that belong to lanes 0 to 3 (side 0: elements 0 to 3 and 8 to 11) or to lanes 4 to 7
+ * as float32, whose upper half they are. Other formats are loaded when they are needed. */
+KHUB__INLINE __m256 load_side(khub__format f, const char *at, int side)
 {
-    __m256 low, high;
-    if (f.bytes == 4) {
-        for (int i = 0; i < 4; i++)
-            out[i] = _mm256_cvtps_pd(_mm_loadu_ps((const float *)(const void *)at + 4 * i));
-        return;
-    }
-    if (f.mantissa ==
-        7) { /* bfloat16 is float32's upper half; a register's halves are unpacked on their own */
-        __m256i zero = _mm256_setzero_si256(), x = load(at);
-        low = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, x));  /* 0 to 3, 8 to 11 */
-        high = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, x)); /* 4 to 7, 12 to 15 */
-        out[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(low));
-        out[1] = _mm256_cvtps_pd(_mm256_castps256_ps128(high));
-        out[2] = _mm256_cvtps_pd(_mm256_extractf128_ps(low, 1));
-        out[3] = _mm256_cvtps_pd(_mm256_extractf128_ps(high, 1));
-        return;
-    }
-    for (int i = 0; i < 4; i++)
-        out[i] = _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)(at + 8 * i))));
+    const __m256i zero = _mm256_setzero_si256();
+    if (f.mantissa != 7) return _mm256_setzero_ps();
+    return _mm256_castsi256_ps(side ? _mm256_unpackhi_epi16(zero, load(at))
+                                    : _mm256_unpacklo_epi16(zero, load(at)));
 }
 
+/* Elements 0 to 3 (second: 8 to 11) of side 0, 4 to 7 (12 to 15) of side 1. */
+KHUB__INLINE __m256d four_of(khub__format f, __m256 loaded, const char *at, int side, int second)
+{
+    at += (4 * side + 8 * second) * f.bytes;
+    if (f.mantissa == 23) return _mm256_cvtps_pd(_mm_loadu_ps((const float *)(const void *)at));
+    if (f.mantissa == 10)
+        return _mm256_cvtps_pd(_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)at)));
+    return _mm256_cvtps_pd(second ? _mm256_extractf128_ps(loaded, 1) : _mm256_castps256_ps128(loaded));
+}
+
+/* One side after the other: with both at once, there are more sums on the way than registers. */
 KHUB__INLINE void add_16(sums s[2], bounds *worst, khub__format f, const char *a, const char *b,
                          block_kind kind)
 {
-    __m256d x[4], y[4];
-    load_16(x, f, a);
-    load_16(y, f, b);
-    for (int i = 0; i < 4; i++)
-        add_pairs(&s[i % 2], worst, x[i], y[i], kind);
+    for (int side = 0; side < 2; side++) {
+        __m256 x = load_side(f, a, side), y = load_side(f, b, side);
+        add_pairs(&s[side], worst, four_of(f, x, a, side, 0), four_of(f, y, b, side, 0), kind);
+        add_pairs(&s[side], worst, four_of(f, x, a, side, 1), four_of(f, y, b, side, 1), kind);
+    }
+}
+
+/* Asks for what lies `bytes` further on, which the next block most likely starts with: this one's sums are
+ * worked out while it comes. Nothing is read, so it may lie past the tensor's end. */
+KHUB__INLINE void ask_for(const char *at, size_t bytes)
+{
+    _mm_prefetch((const char *)((uintptr_t)at + bytes), _MM_HINT_T0);
 }
 
 /* The last pairs, fewer than 16, and zeros. */
@@ -236,8 +240,11 @@ KHUB__INLINE void add_all(sums s[2], bounds *worst, khub__format f, const char *
     size_t bytes = (size_t)f.bytes, whole = count / 16 * 16;
     sums lanes[2] = {s[0], s[1]}; /* in registers */
     bounds at = *worst;
-    for (size_t i = 0; i < whole; i += 16)
+    for (size_t i = 0; i < whole; i += 16) {
+        ask_for(a + i * bytes, count * bytes);
+        ask_for(b + i * bytes, count * bytes);
         add_16(lanes, &at, f, a + i * bytes, b + i * bytes, kind);
+    }
     if (whole < count) {
         char rest_a[64], rest_b[64];
         copy_rest(rest_a, a + whole * bytes, (count - whole) * bytes);
@@ -331,29 +338,30 @@ KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const 
     return 1;
 }
 
-/* The place of the first element with these bits, which is there. */
-KHUB__INLINE size_t place_of(khub__format f, const char *at, size_t count, uint32_t bits)
+/* The place of the first element of this order, which is there. */
+KHUB__INLINE size_t find(khub__format f, const char *at, size_t count, int64_t order)
 {
     size_t i = 0, width = 32 / (size_t)f.bytes;
+    uint64_t bits = order < 0 ? khub__sign_bit(f) | (uint64_t)-order : (uint64_t)order;
+    uint64_t asked = order == 0 ? khub__sign_bit(f) - 1 : ~UINT64_C(0); /* two zeros are of one order */
     __m256i wanted = f.bytes == 4 ? _mm256_set1_epi32((int32_t)bits) : _mm256_set1_epi16((int16_t)bits);
+    __m256i mask = f.bytes == 4 ? _mm256_set1_epi32((int32_t)asked) : _mm256_set1_epi16((int16_t)asked);
     for (; i + width <= count; i += width) {
-        __m256i x = load(at + i * (size_t)f.bytes);
+        __m256i x = _mm256_and_si256(load(at + i * (size_t)f.bytes), mask);
         __m256i equal = f.bytes == 4 ? _mm256_cmpeq_epi32(x, wanted) : _mm256_cmpeq_epi16(x, wanted);
         if (_mm256_movemask_epi8(equal)) break;
     }
-    while (khub__bits_at(at, i, f.bytes) != bits)
+    while (khub__order_of(f, khub__bits_at(at, i, f.bytes)) != order)
         i++;
     return i;
 }
 
-/* 0: there may be a NaN among the elements, or the largest is a zero, of which there are two. */
+/* 0: there may be a NaN among the elements. */
 KHUB__INLINE int look(khub__format f, khub__largest *l, const char *at, size_t count, int64_t from)
 {
     steps s = steps_of(f, at, at, count); /* the compiler drops what isn't asked */
-    if (s.biggest > f.infinity || s.tops.a == 0) return 0;
-    if (s.tops.a <= l->order) return 1;
-    uint64_t bits = s.tops.a < 0 ? khub__sign_bit(f) | (uint64_t)-s.tops.a : (uint64_t)s.tops.a;
-    *l = (khub__largest){s.tops.a, from + (int64_t)place_of(f, at, count, (uint32_t)bits)};
+    if (s.biggest > f.infinity) return 0;
+    if (s.tops.a > l->order) *l = (khub__largest){s.tops.a, from + (int64_t)find(f, at, count, s.tops.a)};
     return 1;
 }
 
@@ -362,6 +370,10 @@ KHUB__INLINE int look(khub__format f, khub__largest *l, const char *at, size_t c
                             khub__pairs_read *read, khub__pairs *pairs, khub__tops *tops)                    \
     {                                                                                                        \
         return block(KHUB__FORMAT_##name, c, a, b, count, read, pairs, tops);                                \
+    }                                                                                                        \
+    static size_t find_##name(const void *at, size_t count, int64_t order)                                   \
+    {                                                                                                        \
+        return find(KHUB__FORMAT_##name, at, count, order);                                                  \
     }                                                                                                        \
     static int look_##name(khub__largest *l, const void *at, size_t count, int64_t from)                     \
     {                                                                                                        \
@@ -372,9 +384,9 @@ DEFINE(bfloat16)
 DEFINE(float16)
 
 static const khub__fast fast[] = {
-    {{KHUB_DTYPE_FLOAT, 32, 1}, block_float32, look_float32},
-    {{KHUB_DTYPE_BFLOAT, 16, 1}, block_bfloat16, look_bfloat16},
-    {{KHUB_DTYPE_FLOAT, 16, 1}, block_float16, look_float16},
+    {{KHUB_DTYPE_FLOAT, 32, 1}, block_float32, find_float32, look_float32},
+    {{KHUB_DTYPE_BFLOAT, 16, 1}, block_bfloat16, find_bfloat16, look_bfloat16},
+    {{KHUB_DTYPE_FLOAT, 16, 1}, block_float16, find_float16, look_float16},
 };
 
 const khub__fast *khub__fast_avx2(khub_dtype dtype)

@@ -5,7 +5,7 @@
 
 #include <khub/numerics.h>
 
-enum { KHUB__BLOCK = 512, KHUB__LANES = 8 };
+enum { KHUB__BLOCK = 1024, KHUB__LANES = 8 };
 
 /* In khub_comparison.sums. */
 enum { KHUB__SUM_ULP, KHUB__SUM_ABSOLUTE, KHUB__SUM_SQUARE, KHUB__SUM_A, KHUB__SUM_B, KHUB__SUMS };
