@@ -29,8 +29,8 @@ static uint64_t random_bits(void)
 static void fill(const job *j, unsigned same)
 {
     for (int64_t i = 0; i < j->count; i++) {
-        uint64_t r = random_bits(), off = r % 8 < same ? 0 : r / 8 % 4;
-        uint32_t bits = (uint32_t)(r >> 32 & 0x807fffff) | (uint32_t)(119 + r / 32 % 16) << 23;
+        uint64_t r = random_bits(), off = r % 8 < same ? 0 : r / 8 % 7 - 3;
+        uint32_t bits = (uint32_t)(r >> 32 & 0x807fffff) | (uint32_t)(119 + r / 64 % 16) << 23;
         if (j->a_dtype.bits == 16) {
             uint16_t a = (uint16_t)(bits >> 16), b = (uint16_t)(a + off);
             memcpy(j->a + 2 * i, &a, 2);
@@ -42,7 +42,7 @@ static void fill(const job *j, unsigned same)
         } else {
             float a;
             memcpy(&a, &bits, 4);
-            double wide = a, b = wide * (1 + (double)off * 0x1p-24);
+            double wide = a, b = wide * (1 + (double)(int64_t)off * 0x1p-24);
             memcpy(j->a + i * j->a_dtype.bits / 8, j->a_dtype.bits == 32 ? (void *)&a : (void *)&wide,
                    j->a_dtype.bits / 8);
             memcpy(j->b + 8 * i, &b, 8);

@@ -44,21 +44,19 @@ DEFINE_REDUCE(min_of_unsigned, _mm_min_epu32)
 /* `count` pairs of 32 bits, a multiple of 8. */
 KHUB__INLINE steps steps_of_32(const char *a, const char *b, size_t count)
 {
-    const __m256i magnitude = _mm256_set1_epi32(INT32_MAX), low = _mm256_set1_epi64x(UINT32_MAX);
-    __m256i total = _mm256_setzero_si256(), most = total, biggest_a = total, biggest_b = total, same = total,
+    const __m256i magnitude = _mm256_set1_epi32(INT32_MAX), half = _mm256_set1_epi64x(UINT32_MAX);
+    __m256i total = _mm256_setzero_si256(), most = total, same = total, low = total,
             least = _mm256_set1_epi32(-1), top_a = _mm256_set1_epi32(INT32_MIN), top_b = top_a;
     for (size_t i = 0; i < count; i += 8) {
-        __m256i x = load(a + 4 * i), y = load(b + 4 * i);
-        __m256i size_x = _mm256_and_si256(x, magnitude), size_y = _mm256_and_si256(y, magnitude);
-        __m256i order_x = _mm256_sign_epi32(size_x, x), order_y = _mm256_sign_epi32(size_y, y);
-        __m256i distance =
-            _mm256_sub_epi32(_mm256_max_epi32(order_x, order_y), _mm256_min_epi32(order_x, order_y));
+        __m256i x = load(a + 4 * i), y = load(b + 4 * i), size_y = _mm256_and_si256(y, magnitude);
+        __m256i order_x = _mm256_sign_epi32(_mm256_and_si256(x, magnitude), x);
+        __m256i order_y = _mm256_sign_epi32(size_y, y), lower = _mm256_min_epi32(order_x, order_y);
+        __m256i distance = _mm256_sub_epi32(_mm256_max_epi32(order_x, order_y), lower);
         __m256i equal = _mm256_cmpeq_epi32(x, y);
-        total = _mm256_add_epi64(total, _mm256_and_si256(distance, low));
+        total = _mm256_add_epi64(total, _mm256_and_si256(distance, half));
         total = _mm256_add_epi64(total, _mm256_srli_epi64(distance, 32));
         most = _mm256_max_epu32(most, distance);
-        biggest_a = _mm256_max_epu32(biggest_a, size_x);
-        biggest_b = _mm256_max_epu32(biggest_b, size_y);
+        low = _mm256_min_epi32(low, lower);
         same = _mm256_sub_epi32(same, equal);
         least = _mm256_min_epu32(least, _mm256_or_si256(size_y, equal));
         top_a = _mm256_max_epi32(top_a, order_x);
@@ -66,15 +64,16 @@ KHUB__INLINE steps steps_of_32(const char *a, const char *b, size_t count)
     }
     uint64_t totals[4];
     memcpy(totals, &total, sizeof(totals));
+    __m256i biggest = _mm256_max_epi32(_mm256_max_epi32(top_a, top_b), _mm256_abs_epi32(low));
     return (steps){totals[0] + totals[1] + totals[2] + totals[3],
                    max_of_unsigned(most),
-                   max_of_unsigned(_mm256_max_epu32(biggest_a, biggest_b)),
+                   max_of_signed(biggest),
                    min_of_unsigned(least),
                    sum_of(same),
                    {(int32_t)max_of_signed(top_a), (int32_t)max_of_signed(top_b)}};
 }
 
-/* Of 16 lanes of 16 bits, those with even and those with odd index as 32 bits. */
+/* What becomes of 16 lanes of 16 bits when each two of them are made one of 32. */
 KHUB__INLINE __m256i even(__m256i v)
 {
     return _mm256_and_si256(v, _mm256_set1_epi32(0xffff));
@@ -83,40 +82,44 @@ KHUB__INLINE __m256i odd(__m256i v)
 {
     return _mm256_srli_epi32(v, 16);
 }
-KHUB__INLINE __m256i max_of_halves(__m256i v) /* signed */
+KHUB__INLINE __m256i max_of_two(__m256i v) /* signed */
 {
     return _mm256_max_epi32(_mm256_srai_epi32(_mm256_slli_epi32(v, 16), 16), _mm256_srai_epi32(v, 16));
+}
+/* The sum of both, each less 2^15: the instruction takes them as signed. */
+KHUB__INLINE __m256i sum_of_two(__m256i v)
+{
+    return _mm256_madd_epi16(_mm256_xor_si256(v, _mm256_set1_epi16(INT16_MIN)), _mm256_set1_epi16(1));
 }
 
 /* `count` pairs of 16 bits, a multiple of 16 and at most KHUB__BLOCK: no lane of 16 bits counts further. */
 KHUB__INLINE steps steps_of_16(const char *a, const char *b, size_t count)
 {
     const __m256i magnitude = _mm256_set1_epi16(INT16_MAX);
-    __m256i total = _mm256_setzero_si256(), most = total, biggest = total, same = total,
+    __m256i total = _mm256_setzero_si256(), most = total, same = total, low = total,
             least = _mm256_set1_epi16(-1), top_a = _mm256_set1_epi16(INT16_MIN), top_b = top_a;
     for (size_t i = 0; i < count; i += 16) {
-        __m256i x = load(a + 2 * i), y = load(b + 2 * i);
-        __m256i size_x = _mm256_and_si256(x, magnitude), size_y = _mm256_and_si256(y, magnitude);
-        __m256i order_x = _mm256_sign_epi16(size_x, x), order_y = _mm256_sign_epi16(size_y, y);
-        __m256i distance =
-            _mm256_sub_epi16(_mm256_max_epi16(order_x, order_y), _mm256_min_epi16(order_x, order_y));
+        __m256i x = load(a + 2 * i), y = load(b + 2 * i), size_y = _mm256_and_si256(y, magnitude);
+        __m256i order_x = _mm256_sign_epi16(_mm256_and_si256(x, magnitude), x);
+        __m256i order_y = _mm256_sign_epi16(size_y, y), lower = _mm256_min_epi16(order_x, order_y);
+        __m256i distance = _mm256_sub_epi16(_mm256_max_epi16(order_x, order_y), lower);
         __m256i equal = _mm256_cmpeq_epi16(x, y);
-        total = _mm256_add_epi32(total, _mm256_add_epi32(even(distance), odd(distance)));
+        total = _mm256_add_epi32(total, sum_of_two(distance));
         most = _mm256_max_epu16(most, distance);
-        biggest = _mm256_max_epu16(biggest, _mm256_max_epu16(size_x, size_y));
+        low = _mm256_min_epi16(low, lower);
         same = _mm256_sub_epi16(same, equal);
         least = _mm256_min_epu16(least, _mm256_or_si256(size_y, equal));
         top_a = _mm256_max_epi16(top_a, order_x);
         top_b = _mm256_max_epi16(top_b, order_y);
     }
+    __m256i biggest = _mm256_max_epi16(_mm256_max_epi16(top_a, top_b), _mm256_abs_epi16(low));
     uint32_t smallest = min_of_unsigned(_mm256_min_epu32(even(least), odd(least)));
-    return (steps){
-        sum_of(total),
-        max_of_unsigned(_mm256_max_epu32(even(most), odd(most))),
-        max_of_unsigned(_mm256_max_epu32(even(biggest), odd(biggest))),
-        smallest == UINT16_MAX ? UINT32_MAX : smallest,
-        sum_of(_mm256_add_epi32(even(same), odd(same))),
-        {(int32_t)max_of_signed(max_of_halves(top_a)), (int32_t)max_of_signed(max_of_halves(top_b))}};
+    return (steps){sum_of(total) + (uint32_t)count * 0x8000,
+                   max_of_unsigned(_mm256_max_epu32(even(most), odd(most))),
+                   max_of_signed(max_of_two(biggest)),
+                   smallest == UINT16_MAX ? UINT32_MAX : smallest,
+                   sum_of(_mm256_add_epi32(even(same), odd(same))),
+                   {(int32_t)max_of_signed(max_of_two(top_a)), (int32_t)max_of_signed(max_of_two(top_b))}};
 }
 
 /* The pairs from `i` on, one by one. */
@@ -349,7 +352,8 @@ KHUB__INLINE size_t find(khub__format f, const char *at, size_t count, int64_t o
     for (; i + width <= count; i += width) {
         __m256i x = _mm256_and_si256(load(at + i * (size_t)f.bytes), mask);
         __m256i equal = f.bytes == 4 ? _mm256_cmpeq_epi32(x, wanted) : _mm256_cmpeq_epi16(x, wanted);
-        if (_mm256_movemask_epi8(equal)) break;
+        uint32_t found = (uint32_t)_mm256_movemask_epi8(equal);
+        if (found) return i + (size_t)__builtin_ctz(found) / (size_t)f.bytes;
     }
     while (khub__order_of(f, khub__bits_at(at, i, f.bytes)) != order)
         i++;
