@@ -49,6 +49,8 @@ typedef struct khub_comparison {
 
     double identical_share; /* identical / count; 1 when there are no pairs */
     double mean_ulp, mean_absolute;
+    /* Of squares, which float64 from about 1e154 on makes infinite (and the cosine NaN), below 1e-154 zero.
+     */
     double rms;    /* root of the mean of (a - b)² */
     double cosine; /* of all a and all b as two vectors; both all zero: 1, one of them: 0 */
 
@@ -61,7 +63,7 @@ typedef struct khub_comparison {
      * took from it. */
     struct {
         double high, low;
-    } sums[5];
+    } sums[6];
 } khub_comparison;
 
 /* Compares two CPU tensors of any strides. b's shape is a's, or is broadcast to it as NumPy does (a row

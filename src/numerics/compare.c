@@ -134,14 +134,13 @@ static double of_sum(const khub_comparison *c, int which)
     return c->sums[which].high + c->sums[which].low;
 }
 
-/* From aa + bb - dd = 2 ab. */
 static double cosine_of(const khub_comparison *c)
 {
-    double aa = of_sum(c, KHUB__SUM_A), bb = of_sum(c, KHUB__SUM_B), dd = of_sum(c, KHUB__SUM_SQUARE);
+    double aa = of_sum(c, KHUB__SUM_A), bb = of_sum(c, KHUB__SUM_B);
     if (aa == 0 && bb == 0) return 1;
     if (aa == 0 || bb == 0) return 0;
-    if (dd == 0) return 1; /* whatever the roots are rounded to */
-    double cosine = (aa + bb - dd) / (2 * sqrt(aa) * sqrt(bb));
+    if (of_sum(c, KHUB__SUM_SQUARE) == 0) return 1; /* whatever the roots are rounded to */
+    double cosine = of_sum(c, KHUB__SUM_PRODUCT) / (sqrt(aa) * sqrt(bb));
     return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
 }
 

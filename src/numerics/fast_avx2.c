@@ -268,29 +268,28 @@ KHUB__INLINE block_kind kind_of_block(khub__format f, const khub_comparison *c, 
     return is_close && (double)s->most / binade <= c->relative.value ? CLOSE : ANY;
 }
 
-/* Adds to the sums. 1: there may be an error that is worse than the worst so far. */
+/* What only the plain way can tell of a block. */
+enum { WORSE = 1, PRODUCT = 2 };
+
+/* Adds to the sums. Returns WORSE when there may be an error that is worse than the worst so far, PRODUCT
+ * when that sum is missing. */
 KHUB__INLINE int add_sums(khub_comparison *c, khub__format f, const char *a, const char *b, size_t count,
-                          block_kind kind)
+                          const steps *counted, block_kind kind)
 {
     const __m256d zero = _mm256_setzero_pd(), absolute = _mm256_set1_pd(c->absolute.value);
     sums s[2] = {{zero, zero, zero, zero}, {zero, zero, zero, zero}};
     bounds worst = {absolute, _mm256_set1_pd(khub__relative_bound(c)), zero};
-    double lanes[4][KHUB__LANES];
+    double lanes[KHUB__LANE_SUMS][KHUB__LANES] = {{(double)counted->total}}; /* exact, in whatever lanes */
     add_all(s, &worst, f, a, b, count, kind);
     for (int i = 0; i < 2; i++) {
-        _mm256_storeu_pd(lanes[0] + 4 * i, s[i].absolute);
-        _mm256_storeu_pd(lanes[1] + 4 * i, s[i].square);
-        _mm256_storeu_pd(lanes[2] + 4 * i, s[i].a);
-        _mm256_storeu_pd(lanes[3] + 4 * i, kind == EQUAL ? s[i].a : s[i].b);
+        _mm256_storeu_pd(lanes[KHUB__SUM_ABSOLUTE] + 4 * i, s[i].absolute);
+        _mm256_storeu_pd(lanes[KHUB__SUM_SQUARE] + 4 * i, s[i].square);
+        _mm256_storeu_pd(lanes[KHUB__SUM_A] + 4 * i, s[i].a);
+        _mm256_storeu_pd(lanes[KHUB__SUM_B] + 4 * i, kind == EQUAL ? s[i].a : s[i].b);
     }
-    if (kind != EQUAL) {
-        khub__lanes_add(c, KHUB__SUM_ABSOLUTE, lanes[0]);
-        khub__lanes_add(c, KHUB__SUM_SQUARE, lanes[1]);
-    }
-    khub__lanes_add(c, KHUB__SUM_A, lanes[2]);
-    khub__lanes_add(c, KHUB__SUM_B, lanes[3]);
+    int missing = khub__lanes_add(c, lanes) ? 0 : PRODUCT;
     if (kind == CLOSE) worst.most = _mm256_cmp_pd(worst.most, absolute, _CMP_GT_OQ);
-    return _mm256_movemask_pd(worst.most) != 0;
+    return missing | (_mm256_movemask_pd(worst.most) ? WORSE : 0);
 }
 
 /* Everything else that the plain way counts of finite pairs. */
@@ -300,7 +299,6 @@ KHUB__INLINE void count_pairs(khub_comparison *c, khub__format f, const char *a,
     size_t first = 0;
     c->finite += count;
     c->identical += s->same;
-    khub__sum_add(c, KHUB__SUM_ULP, (double)s->total);
     for (size_t i = 0; s->least_of_b == 0 && i < count; i++) {
         uint64_t x = khub__bits_at(a, i, f.bytes), y = khub__bits_at(b, i, f.bytes);
         c->zero_signs += x != y && khub__order_of(f, x) == khub__order_of(f, y);
@@ -319,23 +317,24 @@ KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const 
 {
     steps s = steps_of(f, a, b, count);
     if (s.biggest > f.largest) return 0;
-    int is_worse = s.most > c->ulp.value;
+    int missing = s.most > c->ulp.value ? WORSE : 0;
     switch (kind_of_block(f, c, &s)) {
     case EQUAL:
-        is_worse |= add_sums(c, f, a, b, count, EQUAL);
+        missing |= add_sums(c, f, a, b, count, &s, EQUAL);
         break;
     case CLOSE:
-        is_worse |= add_sums(c, f, a, b, count, CLOSE);
+        missing |= add_sums(c, f, a, b, count, &s, CLOSE);
         break;
     case ANY:
-        is_worse |= add_sums(c, f, a, b, count, ANY);
+        missing |= add_sums(c, f, a, b, count, &s, ANY);
         break;
     }
     count_pairs(c, f, a, b, count, &s);
-    if (is_worse) {
+    if (missing) {
         khub_comparison counted = *c; /* by now, so what `read` counts goes nowhere */
         read(pairs, &counted, a, b, count);
-        khub__pairs_worst(c, pairs);
+        if (missing & WORSE) khub__pairs_worst(c, pairs);
+        if (missing & PRODUCT) khub__pairs_product(c, pairs);
     }
     *tops = s.tops;
     return 1;

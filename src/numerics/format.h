@@ -79,6 +79,11 @@ KHUB__INLINE uint64_t khub__bits_of(double x)
     return u;
 }
 
+KHUB__INLINE double khub__size_of(double x)
+{
+    return khub__double_of(khub__bits_of(x) & ~(UINT64_C(1) << 63));
+}
+
 /* 2^n, n from -1022 to 1023. */
 KHUB__INLINE double khub__power_of_two(int n)
 {
@@ -95,15 +100,15 @@ KHUB__INLINE double khub__number_of(khub__format f, uint64_t bits)
 {
     uint64_t sign = bits & khub__sign_bit(f), magnitude = bits ^ sign;
     double x = khub__double_of(magnitude << (52 - f.mantissa)) * khub__power_of_two(1023 - f.bias);
-    return sign ? -x : x;
+    return khub__double_of(khub__bits_of(x) | sign << (64 - 8 * f.bytes));
 }
 
 /* Numbers in order: neighbours differ by 1, both zeros are 0. */
 KHUB__INLINE int64_t khub__order_of(khub__format f, uint64_t bits)
 {
     uint64_t sign = bits & khub__sign_bit(f);
-    int64_t magnitude = (int64_t)(bits ^ sign);
-    return sign ? -magnitude : magnitude;
+    uint64_t negative = 0 - (sign >> (8 * f.bytes - 1)); /* all ones, or zero: no branch, signs are random */
+    return (int64_t)(((bits ^ sign) ^ negative) - negative);
 }
 
 /* |b| rounded to the format, to nearest, ties to even; *ulp is the step from there away from zero. What is
@@ -111,7 +116,7 @@ KHUB__INLINE int64_t khub__order_of(khub__format f, uint64_t bits)
 KHUB__INLINE double khub__round_to(khub__format f, double b, double *ulp)
 {
     const double two52 = 4503599627370496.0; /* added and taken away, it leaves an integer */
-    double size = khub__double_of(khub__bits_of(b) & ~(UINT64_C(1) << 63));
+    double size = khub__size_of(b);
     int exponent = (int)(khub__bits_of(size) >> 52) - 1023, least = 1 - f.bias;
     if (exponent < least) exponent = least; /* subnormal numbers are as far apart as the least normal ones */
     double step = khub__power_of_two(exponent - f.mantissa);

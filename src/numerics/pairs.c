@@ -1,5 +1,7 @@
 #include "numerics/pairs.h"
 
+#include "numerics/format.h"
+
 /* Knuth's TwoSum: the rounded sum, and exactly what rounding took. */
 void khub__sum_add(khub_comparison *c, int which, double x)
 {
@@ -11,17 +13,39 @@ void khub__sum_add(khub_comparison *c, int which, double x)
 }
 
 /* Adds lanes i and i + 4 first, then i + 2, then i + 1. */
-void khub__lanes_add(khub_comparison *c, int which, double lanes[KHUB__LANES])
+static double total_of(double lanes[KHUB__LANES])
 {
     for (int width = KHUB__LANES / 2; width; width /= 2)
         for (int i = 0; i < width; i++)
             lanes[i] += lanes[i + width];
-    khub__sum_add(c, which, lanes[0]);
+    return lanes[0];
+}
+
+int khub__lanes_add(khub_comparison *c, double lanes[KHUB__LANE_SUMS][KHUB__LANES])
+{
+    double total[KHUB__LANE_SUMS];
+    for (int which = 0; which < KHUB__LANE_SUMS; which++) {
+        total[which] = total_of(lanes[which]);
+        khub__sum_add(c, which, total[which]);
+    }
+    double aa = total[KHUB__SUM_A], bb = total[KHUB__SUM_B], dd = total[KHUB__SUM_SQUARE];
+    if (!(aa <= 4 * bb && bb <= 4 * aa)) return 0;
+    khub__sum_add(c, KHUB__SUM_PRODUCT, (aa + bb - dd) / 2); /* no more is lost than in aa and bb */
+    return 1;
+}
+
+void khub__pairs_product(khub_comparison *c, const khub__pairs *pairs)
+{
+    double lanes[KHUB__LANES] = {0};
+    for (size_t i = 0; i < pairs->count; i += KHUB__LANES)
+        for (size_t l = 0; l < KHUB__LANES; l++)
+            lanes[l] += pairs->a[i + l] * pairs->b[i + l];
+    khub__sum_add(c, KHUB__SUM_PRODUCT, total_of(lanes));
 }
 
 void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs)
 {
-    double lanes[KHUB__SUMS][KHUB__LANES] = {0};
+    double lanes[KHUB__LANE_SUMS][KHUB__LANES] = {0};
     for (size_t i = 0; i < pairs->count; i += KHUB__LANES)
         for (size_t l = 0; l < KHUB__LANES; l++) {
             double a = pairs->a[i + l], b = pairs->b[i + l], distance = pairs->distance[i + l];
@@ -31,8 +55,7 @@ void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs)
             lanes[KHUB__SUM_A][l] += a * a;
             lanes[KHUB__SUM_B][l] += b * b;
         }
-    for (int which = 0; which < KHUB__SUMS; which++)
-        khub__lanes_add(c, which, lanes[which]);
+    if (!khub__lanes_add(c, lanes)) khub__pairs_product(c, pairs);
 }
 
 double khub__relative_bound(const khub_comparison *c)
@@ -46,10 +69,24 @@ static void keep_worse(khub_worst *worst, double value, const khub_comparison *c
     if (value > worst->value) *worst = (khub_worst){value, c->count + i, pairs->a[i], pairs->b[i]};
 }
 
+/* Whether khub__pairs_worst has anything to do: seldom, and found out fast. */
+static int has_worse(const khub_comparison *c, const khub__pairs *pairs)
+{
+    const double ulp = c->ulp.value, absolute = c->absolute.value, relative = khub__relative_bound(c);
+    int worse = 0;
+    for (size_t i = 0; i < pairs->count; i++) {
+        double distance = pairs->distance[i];
+        worse |= (pairs->ulp[i] > ulp) | (distance > absolute) |
+                 (distance > relative * khub__size_of(pairs->b[i]));
+    }
+    return worse;
+}
+
 void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs)
 {
+    if (!has_worse(c, pairs)) return;
     for (size_t i = 0; i < pairs->count; i++) {
-        double b = pairs->b[i] < 0 ? -pairs->b[i] : pairs->b[i], distance = pairs->distance[i];
+        double b = khub__size_of(pairs->b[i]), distance = pairs->distance[i];
         keep_worse(&c->ulp, pairs->ulp[i], c, pairs, i);
         keep_worse(&c->absolute, distance, c, pairs, i);
         if (b == 0)

@@ -8,7 +8,16 @@
 enum { KHUB__BLOCK = 1024, KHUB__LANES = 8 };
 
 /* In khub_comparison.sums. */
-enum { KHUB__SUM_ULP, KHUB__SUM_ABSOLUTE, KHUB__SUM_SQUARE, KHUB__SUM_A, KHUB__SUM_B, KHUB__SUMS };
+enum {
+    KHUB__SUM_ULP,
+    KHUB__SUM_ABSOLUTE, /* |a - b| */
+    KHUB__SUM_SQUARE,   /* (a - b)² */
+    KHUB__SUM_A,        /* a² */
+    KHUB__SUM_B,        /* b² */
+    KHUB__LANE_SUMS,
+    KHUB__SUM_PRODUCT = KHUB__LANE_SUMS, /* a b */
+    KHUB__SUMS
+};
 
 /* `count` pairs, then zeros to a multiple of KHUB__LANES. A pair that isn't finite is zeros, too. */
 typedef struct khub__pairs {
@@ -16,6 +25,7 @@ typedef struct khub__pairs {
     double a[KHUB__BLOCK], b[KHUB__BLOCK];
     double distance[KHUB__BLOCK]; /* |a - b| */
     double ulp[KHUB__BLOCK];
+    unsigned char differs[KHUB__BLOCK]; /* 1: other bits */
 } khub__pairs;
 
 /* Fills in *pairs from `count` (at most KHUB__BLOCK) elements that lie one after the other, and counts them
@@ -51,8 +61,11 @@ void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs);
  * double: when |a - b| > bound * |b|. So every way of looking for it finds the same pair. */
 double khub__relative_bound(const khub_comparison *c);
 
-/* Adds lanes to a sum; they are no more after that. */
-void khub__lanes_add(khub_comparison *c, int which, double lanes[KHUB__LANES]);
+/* Adds the lanes of a block, which are no more after that, to the sums. The product follows from the squares
+ * where a and b are of one size, as they nearly always are; where not, 0: khub__pairs_product must add it. */
+int khub__lanes_add(khub_comparison *c, double lanes[KHUB__LANE_SUMS][KHUB__LANES]);
+void khub__pairs_product(khub_comparison *c, const khub__pairs *pairs);
+
 /* Adds one number to a sum, exactly but for the last bit of `low`. */
 void khub__sum_add(khub_comparison *c, int which, double x);
 

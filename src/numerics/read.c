@@ -37,16 +37,18 @@ static void start(khub__pairs *pairs, size_t count)
         put(pairs, i, 0, 0, 0, 0);
 }
 
-/* Ends one of which `different` pairs have other bits, the first of them at `first`. */
-static void finish(khub_comparison *c, size_t count, size_t different, size_t first)
+/* Ends one of which `different` pairs have other bits. */
+static void finish(khub_comparison *c, const khub__pairs *pairs, size_t different)
 {
-    c->identical += count - different;
-    if (c->first_different == c->count) c->first_different += different ? first : count;
-}
-
-KHUB__INLINE double size_of(double x)
-{
-    return x < 0 ? -x : x;
+    size_t first = 0;
+    c->identical += pairs->count - different;
+    if (c->first_different != c->count) return;
+    if (different == 0)
+        first = pairs->count;
+    else
+        while (!pairs->differs[first])
+            first++;
+    c->first_different += first;
 }
 
 KHUB__INLINE int kind_of(khub__format f, uint64_t magnitude)
@@ -62,12 +64,12 @@ KHUB__INLINE uint64_t magnitude_of(khub__format f, uint64_t bits)
 KHUB__INLINE void read_floats(khub__format f, khub__pairs *pairs, khub_comparison *c, const void *at_a,
                               const void *at_b, size_t count)
 {
-    size_t different = 0, first = 0;
+    size_t different = 0;
     start(pairs, count);
     for (size_t i = 0; i < count; i++) {
         uint64_t a = khub__bits_at(at_a, i, f.bytes), b = khub__bits_at(at_b, i, f.bytes);
         int a_kind = kind_of(f, magnitude_of(f, a)), b_kind = kind_of(f, magnitude_of(f, b));
-        if (a != b && different++ == 0) first = i;
+        different += pairs->differs[i] = a != b;
         if (a_kind != FINITE || b_kind != FINITE) {
             put(pairs, i, 0, 0, 0, 0);
             count_special(c, a_kind, b_kind, !((a ^ b) & khub__sign_bit(f)));
@@ -80,9 +82,9 @@ KHUB__INLINE void read_floats(khub__format f, khub__pairs *pairs, khub_compariso
         double x = khub__number_of(f, a), y = khub__number_of(f, b);
         c->finite++;
         c->zero_signs += a != b && steps == 0;
-        put(pairs, i, x, y, size_of(x - y), (double)steps);
+        put(pairs, i, x, y, khub__size_of(x - y), (double)steps);
     }
-    finish(c, count, different, first);
+    finish(c, pairs, different);
 }
 
 /* b is of the wider format `w`. */
@@ -90,7 +92,7 @@ KHUB__INLINE void read_beside(khub__format f, khub__format w, khub__pairs *pairs
                               const void *at_a, const void *at_b, size_t count)
 {
     const double largest = khub__number_of(f, f.largest);
-    size_t different = 0, first = 0;
+    size_t different = 0;
     start(pairs, count);
     for (size_t i = 0; i < count; i++) {
         uint64_t a = khub__bits_at(at_a, i, f.bytes), b = khub__bits_at(at_b, i, w.bytes);
@@ -106,17 +108,17 @@ KHUB__INLINE void read_beside(khub__format f, khub__format w, khub__pairs *pairs
         int same = a_kind == b_kind && (same_sign || a_kind == NOT_A_NUMBER);
         if (a_kind == FINITE && b_kind == FINITE) {
             x = khub__number_of(f, a);
-            same = same && size_of(x) == rounded;
+            same = same && khub__size_of(x) == rounded;
             c->finite++;
             c->zero_signs += !same && x == 0 && rounded == 0;
-            put(pairs, i, x, y, size_of(x - y), size_of(x - y) / ulp);
+            put(pairs, i, x, y, khub__size_of(x - y), khub__size_of(x - y) / ulp);
         } else {
             put(pairs, i, 0, 0, 0, 0);
             count_special(c, a_kind, b_kind, same_sign);
         }
-        if (!same && different++ == 0) first = i;
+        different += pairs->differs[i] = !same;
     }
-    finish(c, count, different, first);
+    finish(c, pairs, different);
 }
 
 /* In 64 bits, two's complement where the dtype has a sign. */
@@ -130,33 +132,33 @@ KHUB__INLINE void read_integers(int bytes, int is_signed, khub__pairs *pairs, kh
                                 const void *at_a, const void *at_b, size_t count)
 {
     const uint64_t order = is_signed ? UINT64_C(1) << 63 : 0; /* from two's complement to unsigned order */
-    size_t different = 0, first = 0;
+    size_t different = 0;
     start(pairs, count);
     for (size_t i = 0; i < count; i++) {
         uint64_t a = integer_at(at_a, i, bytes, is_signed), b = integer_at(at_b, i, bytes, is_signed);
         double distance = (double)((a ^ order) > (b ^ order) ? a - b : b - a);
-        if (a != b && different++ == 0) first = i;
+        different += pairs->differs[i] = a != b;
         if (is_signed)
             put(pairs, i, (double)(int64_t)a, (double)(int64_t)b, distance, distance);
         else
             put(pairs, i, (double)a, (double)b, distance, distance);
     }
     c->finite += count;
-    finish(c, count, different, first);
+    finish(c, pairs, different);
 }
 
 static void read_bool(khub__pairs *pairs, khub_comparison *c, const void *at_a, const void *at_b,
                       size_t count)
 {
-    size_t different = 0, first = 0;
+    size_t different = 0;
     start(pairs, count);
     for (size_t i = 0; i < count; i++) {
         uint64_t a = khub__bits_at(at_a, i, 1), b = khub__bits_at(at_b, i, 1);
-        if (a != b && different++ == 0) first = i;
+        different += pairs->differs[i] = a != b;
         put(pairs, i, a != 0, b != 0, !a != !b, !a != !b);
     }
     c->finite += count;
-    finish(c, count, different, first);
+    finish(c, pairs, different);
 }
 
 /* The first that is larger than what came before, of elements whose order is `expression` of i. */
