@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "layer/fit.h"
+#include "layer/recipe.h"
 #include "measure/accuracy.h"
 #include "measure/arguments.h"
 #include "measure/element.h"
@@ -33,7 +33,8 @@ void khub__found(khub_compare_layer *layer, khub_check check, const char *name, 
 typedef struct place {
     khub_layers *layers;
     khub_slot *slot;
-    khub_filling *own;           /* of a kernel */
+    khub__source source;         /* the kernel; never given up, since it isn't ours to close */
+    khub_filling *own;           /* of the kernel; given up with the layers */
     const khub_filling *filling; /* that is called */
 } place;
 
@@ -53,8 +54,20 @@ typedef struct trial {
 
 static void place_free(place *p)
 {
-    khub__filling_free(p->own);
+    if (p->own) khub__filling_give_up(p->layers, p->own);
     khub_layers_free(p->layers);
+}
+
+/* What the kernel says of the layer, made for this slot. */
+static int fit(place *p, const khub__target *target, khub_dtype dtype, khub_error *err)
+{
+    khub__recipe *recipe;
+    p->source = (khub__source){.uses = 1, .kernel = (khub_kernel *)(uintptr_t)target->kernel};
+    int rc = khub__recipe_of(&recipe, p->layers, &p->source, target->layer, dtype, target->spec, err);
+    if (rc != KHUB_OK) return rc;
+    rc = khub__recipe_fill(&p->own, recipe, p->slot, err);
+    khub__recipe_give_up(recipe);
+    return rc;
 }
 
 static int place_new(place *p, const khub__target *target, const trial *t, const khub_tensor *weight,
@@ -68,8 +81,7 @@ static int place_new(place *p, const khub__target *target, const trial *t, const
     if (rc == KHUB_OK && target->axis_count)
         rc = khub_slot_slice(p->slot, target->axes, target->axis_count, err);
     if (rc == KHUB_OK && bound) rc = khub_slot_bind(p->slot, bound, weight, err);
-    if (rc == KHUB_OK && target->kernel)
-        rc = khub__fit(&p->own, p->slot, target->spec, target->kernel, target->name, err);
+    if (rc == KHUB_OK && target->kernel) rc = fit(p, target, t->c->dtype, err);
     if (rc == KHUB_OK) p->filling = p->own ? p->own : khub_slot_filling(p->slot);
     return rc;
 }
@@ -313,7 +325,7 @@ static int run_other(trial *t, khub_error *err)
     if (rc == KHUB_OK && call(t, &t->other, &args, &why) == KHUB_OK) {
         get_outputs(t, &args, t->now);
         look_at_accuracy(t, &row->other, t->now);
-        look_at_bits(t, &args, KHUB_CHECK_IDENTICAL, 0, 0, "there");
+        look_at_bits(t, &args, KHUB_CHECK_IDENTICAL, 0, 0, "in the other implementation");
         for (int32_t i = 0; i < t->c->layer->arg_count; i++) { /* looks are counted by element here */
             if (!t->c->args[i].is_output || t->c->args[i].is_none) continue;
             int64_t count = count_of(t->c, i),
@@ -584,17 +596,18 @@ static int run_stages(trial *t, khub_error *err)
     return rc;
 }
 
-/* The weight as compact memory that a kernel may prepare. */
-static int prepare_target(trial *t, khub_tensor *weight, void **memory, khub_error *err)
+/* The argument that one of the two kernels prepares, as compact memory; data NULL: none does. */
+static int make_weight(const trial *t, khub_tensor *weight, khub_error *err)
 {
     const khub_layer_spec *spec = t->bench->target.spec;
+    if (!spec || !spec->prepare_arg) spec = t->bench->other.spec;
     int32_t at = spec && spec->prepare_arg ? khub__layer_position(t->c->layer, spec->prepare_arg) : -1;
     if (at < 0) return KHUB_OK;
     const khub__case_arg *arg = &t->c->args[at];
-    *memory = khub__malloc(khub__case_bytes(t->c, at) + 1);
-    if (!*memory) return khub__fail_memory(err, "trying a case");
-    khub__case_fill(t->c, at, *memory);
-    *weight = khub_tensor_over(*memory, arg->dtype, arg->ndim, arg->shape);
+    void *memory = khub__malloc(khub__case_bytes(t->c, at) + 1);
+    if (!memory) return khub__fail_memory(err, "trying a case");
+    khub__case_fill(t->c, at, memory);
+    *weight = khub_tensor_over(memory, arg->dtype, arg->ndim, arg->shape);
     return KHUB_OK;
 }
 
@@ -602,11 +615,10 @@ int khub__try(khub__bench *bench, const khub__case *c, khub_error *err)
 {
     trial t = {.bench = bench, .c = c, .counts = bench->progress->from <= KHUB__STAGE_BASE};
     khub_tensor weight = {0};
-    void *memory = NULL;
     khub__case_name(t.name, c);
     memcpy(bench->progress->name, t.name, sizeof(t.name));
     bench->progress->stage = KHUB__STAGE_BASE;
-    int rc = prepare_target(&t, &weight, &memory, err);
+    int rc = make_weight(&t, &weight, err);
     bench->progress->beat++;
     if (rc == KHUB_OK) rc = place_new(&t.target, &bench->target, &t, &weight, err);
     bench->progress->beat++;
@@ -615,6 +627,6 @@ int khub__try(khub__bench *bench, const khub__case *c, khub_error *err)
     if (rc == KHUB_OK && fill(&t) != 0) rc = khub__fail_memory(err, "trying a case");
     if (rc == KHUB_OK) rc = run_stages(&t, err);
     trial_free(&t);
-    khub__free(memory);
+    khub__free(weight.data);
     return rc;
 }

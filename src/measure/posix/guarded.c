@@ -16,8 +16,14 @@ static char pattern(const char *at)
 
 static void paint(char *from, const char *to)
 {
-    for (; from < to; from++)
+    for (; from < to && ((uintptr_t)from & 7 || to - from < 8); from++)
         *from = pattern(from);
+    uint64_t eight;
+    for (size_t i = 0; i < sizeof(eight); i++)
+        memset((char *)&eight + i, i & 1 ? 0xff : 0xc3, 1);
+    for (; to - from >= 8; from += 8)
+        memcpy(from, &eight, 8);
+    if (from < to) paint(from, to);
 }
 
 /* The usable memory. */
@@ -76,8 +82,8 @@ int khub__guarded_new(khub__guarded *out, khub_dtype dtype, int32_t ndim, const 
     }
     mprotect(out->region, out->page, PROT_NONE);
     mprotect(end(out), out->page, PROT_NONE);
-    paint(begin(out), end(out));
     out->data = place(out, bytes, item, placement);
+    paint(begin(out), end(out));
     out->tensor.data = out->data;
     if (placement == KHUB__MIDDLE) out->tensor.strides = NULL; /* as most tensors come */
     return KHUB_OK;
