@@ -31,7 +31,7 @@ const char *khub__arm_model(uint64_t midr);
 size_t khub__cpu_features(const char *names[KHUB__MAX_FEATURES]);
 const char *khub__cpu_model(char *buffer, size_t size, const char *root);
 
-/* Data cache of a level as one core sees it, in bytes; 0: unknown. */
-uint64_t khub__cpu_cache(int level);
+/* Data cache of a level as one core sees it, in bytes; 0: unknown. `root` stands before /sys: "". */
+uint64_t khub__cpu_cache(int level, const char *root);
 
 #endif

@@ -24,9 +24,9 @@ static void detect_cpu(khub_platform *p)
         memcpy(p->features, names, count * sizeof(*names));
         p->feature_count = count;
     }
-    p->l1d_bytes = khub__cpu_cache(1);
-    p->l2_bytes = khub__cpu_cache(2);
-    p->l3_bytes = khub__cpu_cache(3);
+    p->l1d_bytes = khub__cpu_cache(1, "");
+    p->l2_bytes = khub__cpu_cache(2, "");
+    p->l3_bytes = khub__cpu_cache(3, "");
 }
 
 /* The least of cores, affinity mask and quota, and which of them it is. */

@@ -282,6 +282,26 @@ START_TEST(processors_online)
 }
 END_TEST
 
+START_TEST(caches)
+{
+    static const char *const files[][2] = {
+        {"index0/level", "1\n"}, {"index0/type", "Instruction\n"}, {"index0/size", "64K\n"},
+        {"index1/level", "1\n"}, {"index1/type", "Data\n"},        {"index1/size", "32K\n"},
+        {"index2/level", "2\n"}, {"index2/type", "Unified\n"},     {"index2/size", "2M\n"},
+        {"index3/level", "3\n"}, {"index3/type", "Unified\n"},     {"index3/size", "32768K\n"}};
+    make_root();
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+        char path[80];
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/%s", files[i][0]);
+        put(path, files[i][1]);
+    }
+    ck_assert_uint_eq(khub__cpu_cache(1, root), 32 << 10);
+    ck_assert_uint_eq(khub__cpu_cache(2, root), 2 << 20);
+    ck_assert_uint_eq(khub__cpu_cache(3, root), 32 << 20);
+    remove_root();
+}
+END_TEST
+
 START_TEST(affinity)
 {
     cpu_set_t mask;
@@ -298,4 +318,4 @@ START_TEST(affinity)
 END_TEST
 
 UNIT("platform_machine", x86_features, arm_features, blanks_in_a_model, features_as_linux_sees_them,
-     control_groups, a_very_long_group, processors_online, affinity)
+     control_groups, a_very_long_group, processors_online, caches, affinity)

@@ -3,6 +3,7 @@
 
 #include "platform/linux/small.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -82,14 +83,39 @@ const char *khub__cpu_model(char *buffer, size_t size, const char *root)
 }
 #endif
 
-uint64_t khub__cpu_cache(int level)
+/* A field of one of cpu0's caches; 0: there is none. */
+static int cache_field(char text[32], const char *root, int cache, const char *field)
 {
+    char path[80];
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/%s", cache, field);
+    return khub__small_read(text, 32, root, path) > 0;
+}
+
+/* Of cpu0's caches in /sys the one of this level that holds data; 0: it isn't there. */
+static uint64_t cache_in_sys(int level, const char *root)
+{
+    char text[32], *unit;
+    for (int i = 0; cache_field(text, root, i, "level"); i++) {
+        if (strtol(text, NULL, 10) != level) continue;
+        if (!cache_field(text, root, i, "type") || text[0] == 'I') continue; /* Instruction */
+        if (!cache_field(text, root, i, "size")) continue;
+        uint64_t size = strtoull(text, &unit, 10);
+        return *unit == 'K' ? size << 10 : *unit == 'M' ? size << 20 : size;
+    }
+    return 0;
+}
+
+/* The C library asks some processors themselves, and gets all of a machine's third level, or nonsense where a
+ * virtual machine has a part of it. */
+uint64_t khub__cpu_cache(int level, const char *root)
+{
+    uint64_t known = cache_in_sys(level, root);
+    if (known) return known;
 #if defined(_SC_LEVEL1_DCACHE_SIZE)
     static const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
     long bytes = sysconf(names[level - 1]);
     return bytes > 0 ? (uint64_t)bytes : 0;
 #else
-    (void)level;
     return 0;
 #endif
 }
