@@ -359,9 +359,10 @@ int khub__metadata(const khub__signature *signature, TVMFFIAny *result)
     const char *const quote = "\\\"";
     text t = {0};
     add(&t,
-        "{\"type_schema\":\"{%stype%s:%sffi.Function%s,%snamed_args%s:{%sreturn%s:[{%stype%s:%sNone%s}],%"
+        "{\"type_schema\":\"{%stype%s:%sffi.Function%s,%snamed_args%s:{%sreturn%s:[{%stype%s:%s%s%s}],%"
         "sparams%s:[",
-        quote, quote, quote, quote, quote, quote, quote, quote, quote, quote, quote, quote, quote, quote);
+        quote, quote, quote, quote, quote, quote, quote, quote, quote, quote, quote,
+        signature->returns ? signature->returns : "None", quote, quote, quote);
     for (int i = 0; i < signature->count; i++) {
         const khub__param *p = &signature->params[i];
         if (i) add(&t, ",");
@@ -387,3 +388,25 @@ int khub__doc(const khub__signature *signature, TVMFFIAny *result)
     add(&t, ")\n\n%s", signature->doc);
     return give(&t, result);
 }
+
+/* What docs/kernels.md says of `kernel_isa`: which path the library takes. */
+static const khub__signature kernel_isa_signature = {
+    .name = "kernel_isa",
+    .doc = "The instruction set that the functions of this library use: \"portable\", \"avx2\", \"avx512\", "
+           "\"neon\".",
+    .not_empty = "",
+    .returns = "ffi.String",
+};
+
+TVM_FFI_DLL_EXPORT int __tvm_ffi_kernel_isa(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);
+int __tvm_ffi_kernel_isa(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)
+{
+    khub__call call;
+    (void)self;
+    if (khub__check(&call, &kernel_isa_signature, args, n)) return -1;
+    const char *name = khub__isa_name(call.isa);
+    TVMFFIByteArray bytes = {name, strlen(name)};
+    return TVMFFIStringFromByteArray(&bytes, result);
+}
+KHUB__EXPORT_TEXT(_metadata_kernel_isa, khub__metadata, kernel_isa)
+KHUB__EXPORT_TEXT(_doc_kernel_isa, khub__doc, kernel_isa)

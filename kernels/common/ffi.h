@@ -33,6 +33,7 @@ typedef struct khub__signature {
     int dtypes;            /* of the call: KHUB__TAKES_F32 | KHUB__TAKES_BF16 */
     int count;
     khub__param params[KHUB__MAX_PARAMS];
+    const char *returns; /* tvm-ffi's name of its type; NULL: None */
 } khub__signature;
 
 /* A call whose arguments fit the signature. */

@@ -67,6 +67,11 @@ int khub__isa_get(void)
     return isa;
 }
 
+const char *khub__isa_name(int isa)
+{
+    return names[isa];
+}
+
 void khub__isa_why(char *text, size_t size)
 {
     const char *name = asked();

@@ -28,6 +28,8 @@ typedef enum khub__isa { ISA_LIST(ISA_ENUM, _) ISA_COUNT } khub__isa;
 /* The path to take: the best that processor and system have, or what the environment's KHUB_KERNEL_ISA names.
  * Decided once, at the first call; any thread. -1 when what KHUB_KERNEL_ISA names can't be had. */
 int khub__isa_get(void);
+/* "avx2"; of what khub__isa_get returned, not -1. */
+const char *khub__isa_name(int isa);
 /* Says why not. */
 void khub__isa_why(char *text, size_t size);
 
