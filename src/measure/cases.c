@@ -115,16 +115,15 @@ static void shape_by_letter(khub__case_arg *arg, char letter, const khub__case *
     }
 }
 
+#define MOST_ELEMENTS 0x1p31 /* of a tensor */
+
 static int fits(const khub__case *c, family f)
 {
     const int64_t *e = c->extents;
     int fit = c->ndim >= extents_of[f].least && c->ndim <= extents_of[f].most;
-    double elements = 2;
-    for (int32_t i = 0; i < c->ndim; i++) {
-        fit = fit && e[i] >= 0;
-        if (e[i] > 1) elements *= (double)e[i];
-    }
-    if (!fit || elements > 0x1p31) return 0;
+    for (int32_t i = 0; i < c->ndim; i++)
+        fit = fit && e[i] >= 0 && (double)e[i] <= MOST_ELEMENTS;
+    if (!fit) return 0;
     if (f == ROWS) return e[c->ndim - 1] > 0;
     if (f == ROTARY) return e[3] % 2 == 0;
     if (f == ATTENTION) return e[4] ? e[3] % e[4] == 0 : e[3] == 0;
@@ -139,15 +138,22 @@ static double number_of(const khub__case *c, int32_t at)
     return c->extents[5] == 64 ? 0.125 : 0.25;
 }
 
+static double elements(const khub__case_arg *arg)
+{
+    double count = 1;
+    for (int32_t i = 0; i < arg->ndim; i++)
+        count *= (double)arg->shape[i];
+    return count;
+}
+
 int khub__case_complete(khub__case *out, khub_error *err)
 {
     const plan *p = plan_of(out->layer);
+    char name[KHUB__CASE_NAME];
     memset(out->args, 0, sizeof(out->args));
-    if (!fits(out, p->family)) {
-        char name[KHUB__CASE_NAME];
+    if (!fits(out, p->family))
         return khub__fail(err, KHUB_E_INVAL, "%s has no case %s: its extents are %s", out->layer->name,
                           khub__case_name(name, out), extents_of[p->family].what);
-    }
     for (int32_t i = 0; i < out->layer->arg_count; i++) {
         khub__case_arg *arg = &out->args[i];
         arg->kind = out->layer->args[i].kind;
@@ -159,6 +165,9 @@ int khub__case_complete(khub__case *out, khub_error *err)
             arg->number = number_of(out, i);
         else
             shape_by_letter(arg, p->shapes[i], out);
+        if (elements(arg) > MOST_ELEMENTS)
+            return khub__fail(err, KHUB_E_INVAL, "%s has no case %s: %s would have more than 2^31 elements",
+                              out->layer->name, khub__case_name(name, out), out->layer->args[i].name);
     }
     return KHUB_OK;
 }

@@ -50,7 +50,8 @@ typedef struct khub__case {
 
 /* Fills in out->args from layer, dtype, values, extents and with. KHUB_E_INVAL: extents that the layer can't
  * have (too few, too many, an empty row to normalize, an odd head dimension, heads that aren't a multiple of
- * k's, more than 2^31 elements). */
+ * k's, a tensor of more than 2^31
+ * elements). */
 int khub__case_complete(khub__case *out, khub_error *err);
 
 /* The sweep: `count` cases of a layer in one dtype, the i-th of them with the seed. Static tables; never
