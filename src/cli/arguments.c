@@ -43,7 +43,7 @@ static int parse_number(cli_argument *a)
     if (span > 0 && !digits[span]) {
         a->value = khub_arg_int(strtoll(a->text, &end, 10));
         if (errno == 0) return 1;
-        cli_usage("call", "%s doesn't fit 64 bits; %s.0 would be a float", a->text, a->text);
+        cli_usage(a->command, "%s doesn't fit 64 bits; %s.0 would be a float", a->text, a->text);
         return -1;
     }
     /* strtod alone would take "infinity", "0x1p3" and "nan(1)" too, which may as well be text */
@@ -54,7 +54,7 @@ static int parse_number(cli_argument *a)
     if (*end) return 0;
     a->value = khub_arg_float(number);
     if (errno == 0 || (number < 1 && number > -1)) return 1; /* too small is 0 or nearly so, as anywhere */
-    cli_usage("call", "%s is too large for a float; there is inf", a->text);
+    cli_usage(a->command, "%s is too large for a float; there is inf", a->text);
     return -1;
 }
 
@@ -105,7 +105,7 @@ static int parse_output(cli_argument *a, const char *what)
         if (khub_tensor_bytes(&t) >= 0) return EXIT_DONE;
         why = "that is more than 2^63 bytes";
     }
-    return cli_usage("call", "%s: %s (text with \"=\" in it is written str:%s)", a->text, why, a->text);
+    return cli_usage(a->command, "%s: %s (text with \"=\" in it is written str:%s)", a->text, why, a->text);
 }
 
 static int parse_array(cli_argument *a)
@@ -115,13 +115,14 @@ static int parse_array(cli_argument *a)
     a->value = khub_arg_tensor(&a->array.tensor);
     if (rc == KHUB_OK) return EXIT_DONE;
     return cli_usage(
-        "call", "%s: %s (text that starts with \"[\" is written str:%s)", a->text,
+        a->command, "%s: %s (text that starts with \"[\" is written str:%s)", a->text,
         rc == KHUB_E_FORMAT ? "isn't an array of numbers, as in \"[[1, 2], [3, 4]]\"" : err.message, a->text);
 }
 
-int cli_argument_parse(cli_argument *argument, const char *text)
+int cli_argument_parse(cli_argument *argument, const char *command, const char *text)
 {
     argument->text = text;
+    argument->command = command;
     size_t n = identifier_length(text);
     if (n > 0 && text[n] == '=') {
         argument->name = strndup(text, n);

@@ -1,15 +1,16 @@
-/* The arguments of `khub call`: what the words of a command line mean to a function. */
+/* The arguments of `khub call` and `khub bench`: what the words of a command line mean to a function. */
 #ifndef CLI_ARGUMENTS_H
 #define CLI_ARGUMENTS_H
 
 #include "cli.h"
 
 typedef struct cli_argument {
-    const char *text; /* as it was written; borrowed */
-    khub_value value; /* borrows from `text` and `array`; complete after cli_argument_fill */
-    char *name;       /* of an output; NULL: an input */
-    const char *file; /* that the array is read from; NULL: none */
-    khub_dtype dtype; /* of an output that isn't read from a file, and its shape */
+    const char *text;    /* as it was written; borrowed */
+    const char *command; /* that it was written for; static */
+    khub_value value;    /* borrows from `text` and `array`; complete after cli_argument_fill */
+    char *name;          /* of an output; NULL: an input */
+    const char *file;    /* that the array is read from; NULL: none */
+    khub_dtype dtype;    /* of an output that isn't read from a file, and its shape */
     int32_t ndim;
     int64_t shape[KHUB_MAX_NDIM];
     khub_array array;
@@ -18,9 +19,10 @@ typedef struct cli_argument {
     char *saved; /* the file that an output was written to, by whoever wrote it (malloc); NULL: none yet */
 } cli_argument;
 
-/* Understands one word; opens nothing. *argument is zeroed before. EXIT_DONE, or EXIT_USAGE and it is said.
+/* Understands one word of `command`'s line; opens nothing. *argument is zeroed before. EXIT_DONE, or
+ * EXIT_USAGE and it is said.
  */
-int cli_argument_parse(cli_argument *argument, const char *text);
+int cli_argument_parse(cli_argument *argument, const char *command, const char *text);
 
 /* The float32 array that `text`, JSON, writes out. *out is zeroed before and freed by the caller whatever
  * happens. KHUB_E_FORMAT without words: it is none. */

@@ -54,7 +54,7 @@ static int parse(call *c, int argc, char **argv)
     c->arguments = calloc((size_t)argc, sizeof(*c->arguments)); /* one more than there are: never of size 0 */
     if (!c->arguments) return cli_fail_memory();
     for (; c->count < argc - 1 && status == EXIT_DONE; c->count++)
-        status = cli_argument_parse(&c->arguments[c->count], argv[2 + c->count]);
+        status = cli_argument_parse(&c->arguments[c->count], "call", argv[2 + c->count]);
     return status == EXIT_DONE ? parse_names(c) : status;
 }
 

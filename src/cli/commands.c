@@ -1,6 +1,7 @@
 /* The table of commands. */
 #include "cli.h"
 
+extern const cli_command cli_bench;
 extern const cli_command cli_cache;
 extern const cli_command cli_call;
 extern const cli_command cli_compare;
@@ -16,6 +17,7 @@ extern const cli_command cli_variants;
 extern const cli_command cli_versions;
 
 const cli_command *const cli_commands[] = {
+    &cli_bench,
     &cli_cache,
     &cli_call,
     &cli_compare,

@@ -12,7 +12,7 @@ HOME = {
     "platform": "platform", "variant": "variant",
     "tensor": "tensor", "npy": "tensor", "function": "tensor", "numerics": "numerics",
     "hub": "hub", "cache": "cache", "kernel": "kernel", "mapping": "layer", "layer": "layer", "khub": "layer",
-    "standard": "ops", "tokenizer": "model", "model": "model", "compare": "measure",
+    "standard": "ops", "tokenizer": "model", "model": "model", "compare": "measure", "bench": "measure",
 }
 
 C_STANDARD = set("""assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
@@ -20,7 +20,7 @@ C_STANDARD = set("""assert complex ctype errno fenv float inttypes iso646 limits
 
 
 # Beside the C library: what src/ is built on, and the compiler's own headers, which go by processor and not by system.
-LIBRARIES = ["jansson", "utf8proc", "cpuid", "immintrin", "microhttpd", "git2", "curl/curl"]
+LIBRARIES = ["jansson", "utf8proc", "cpuid", "immintrin", "arm_neon", "microhttpd", "git2", "curl/curl"]
 
 
 def includes(path):

@@ -1,0 +1,247 @@
+/* khub bench --svg: two bars for each case, and marks for what the machine can do. Lengths are in pixels of a
+ * page 880 wide. */
+#include "bench.h"
+
+#include <math.h>
+
+enum {
+    WIDTH = 880,
+    MARGIN = 20,
+    PLOT_LEFT = 310,
+    PLOT_RIGHT = 650,
+    NUMBERS = 666, /* the column behind the bars */
+    TOP = 98,
+    GROUP = 44, /* a case: 16 + 12 of bars */
+    KERNEL_BAR = 15,
+    STANDARD_BAR = 11,
+    BOTTOM = 66
+};
+
+/* What the bars show: GB/s, or GFLOP/s where a call computes more than it moves. */
+typedef struct chart {
+    FILE *to;
+    const khub_bench *bench;
+    int flops;
+    double most;  /* right end of the axis, in 1e9 a second */
+    double step;  /* from line to line */
+    size_t count; /* cases that were measured */
+} chart;
+
+static void xml_text(FILE *to, const char *text)
+{
+    while (*text) {
+        size_t plain = strcspn(text, "&<>\"\n\t");
+        cli_text(to, text, plain);
+        text += plain;
+        if (!*text) break;
+        fputs(*text == '&'   ? "&amp;"
+              : *text == '<' ? "&lt;"
+              : *text == '>' ? "&gt;"
+              : *text == '"' ? "&quot;"
+                             : " ",
+              to);
+        text++;
+    }
+}
+
+/* Above this many operations a byte no machine of today waits for its memory. */
+#define COMPUTES 8
+
+static int computes(const khub_bench *bench)
+{
+    const khub_bench_case *c;
+    double flops = 0, bytes = 0;
+    for (size_t i = 0; (c = khub_bench_at(bench, i)) != NULL; i++)
+        flops += c->flops, bytes += c->bytes;
+    return flops > COMPUTES * bytes;
+}
+
+static double amount(const chart *ch, const khub_bench_case *c)
+{
+    return (ch->flops ? c->flops : c->bytes) / 1e9;
+}
+
+static double rate(const chart *ch, const khub_bench_case *c, const khub_timing *t)
+{
+    return cli_bench_rate(amount(ch, c), t);
+}
+
+/* What the machine can do in this case, in the chart's unit. */
+static double limit(const chart *ch, const khub_bench_case *c)
+{
+    return (ch->flops ? khub_bench_machine_of(ch->bench)->fma_flops : c->copy) / 1e9;
+}
+
+/* The limit is shown where that doesn't make the bars much shorter. */
+static void scale(chart *ch)
+{
+    const khub_bench_case *c;
+    double bars = 0, limits = 0;
+    for (size_t i = 0; (c = khub_bench_at(ch->bench, i)) != NULL; i++) {
+        if (c->reason) continue;
+        ch->count++;
+        bars = fmax(bars, fmax(rate(ch, c, &c->kernel), rate(ch, c, &c->standard)));
+        limits = fmax(limits, limit(ch, c));
+    }
+    double most = fmax(bars, fmin(limits, 1.6 * bars));
+    if (!(most > 0)) most = 1;
+    double power = pow(10, floor(log10(most / 5))), fifth = most / 5 / power; /* from 1 to 10 */
+    ch->step = power * (fifth > 5 ? 10 : fifth > 2 ? 5 : fifth > 1 ? 2 : 1);
+    ch->most = most * 1.02;
+}
+
+static double at(const chart *ch, double value)
+{
+    return PLOT_LEFT + (PLOT_RIGHT - PLOT_LEFT) * fmin(value / ch->most, 1);
+}
+
+static const char style[] =
+    "<style>\n"
+    "text{font:13px system-ui,-apple-system,\"Segoe UI\",\"DejaVu "
+    "Sans\",sans-serif;fill:#1f2328;stroke:#ffffff;"
+    "stroke-width:3px;paint-order:stroke}\n"
+    ".title{font-size:19px;font-weight:600}.small{font-size:12px;fill:#59636e}.right{text-anchor:end}\n"
+    ".middle{text-anchor:middle}\n"
+    ".page{fill:#ffffff}.grid{stroke:#d8dee4}.kernel{fill:#0969da}.standard{fill:#b6bec7}\n"
+    ".limit{stroke:#bc4c00;stroke-width:2}.spread{stroke:#1f2328}\n"
+    "@media (prefers-color-scheme:dark){\n"
+    "text{fill:#f0f6fc;stroke:#0d1117}.small{fill:#a5aeb8}.page{fill:#0d1117}.grid{stroke:#30363d}.kernel{"
+    "fill:#4493f8}\n"
+    ".standard{fill:#5c6570}.limit{stroke:#f0883e}.spread{stroke:#f0f6fc}}\n"
+    "</style>\n";
+
+static int height(const chart *ch)
+{
+    return TOP + (int)ch->count * GROUP + BOTTOM;
+}
+
+static const char *unit(const chart *ch)
+{
+    return ch->flops ? "GFLOP/s" : "GB/s";
+}
+
+static void draw_head(const chart *ch)
+{
+    const khub_bench_machine *m = khub_bench_machine_of(ch->bench);
+    fprintf(ch->to,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+            "role=\"img\">\n"
+            "<title>",
+            WIDTH, height(ch), WIDTH, height(ch));
+    xml_text(ch->to, m->kernel);
+    fprintf(ch->to, ": %s of each case, beside the standard implementation</title>\n%s", unit(ch), style);
+    fprintf(ch->to, "<rect class=\"page\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", WIDTH, height(ch));
+    fprintf(ch->to, "<text class=\"title\" x=\"%d\" y=\"36\">", MARGIN);
+    xml_text(ch->to, m->kernel);
+    fprintf(ch->to, "</text>\n<text class=\"small\" x=\"%d\" y=\"58\">", MARGIN);
+    xml_text(ch->to, m->cpu ? m->cpu : "unknown processor");
+    fprintf(ch->to, " · %u thread%s", m->threads, m->threads == 1 ? "" : "s");
+    if (m->kernel_isa) {
+        fputs(" · ", ch->to);
+        xml_text(ch->to, m->kernel_isa);
+        fputs(" path", ch->to);
+    }
+    fprintf(ch->to, " · copies %.3g GB/s from memory · multiplies and adds %.3g GFLOP/s (%s)</text>\n",
+            m->copy_memory / 1e9, m->fma_flops / 1e9, m->fma_isa);
+}
+
+static void draw_key(const chart *ch)
+{
+    const int y = 82;
+    fprintf(
+        ch->to,
+        "<rect class=\"kernel\" x=\"%d\" y=\"%d\" width=\"14\" height=\"11\"/><text class=\"small\" x=\"%d\" "
+        "y=\"%d\">kernel</text>\n",
+        PLOT_LEFT, y - 10, PLOT_LEFT + 20, y);
+    fprintf(ch->to,
+            "<rect class=\"standard\" x=\"%d\" y=\"%d\" width=\"14\" height=\"11\"/><text class=\"small\" "
+            "x=\"%d\" "
+            "y=\"%d\">standard implementation</text>\n",
+            PLOT_LEFT + 76, y - 10, PLOT_LEFT + 96, y);
+    fprintf(ch->to,
+            "<path class=\"limit\" d=\"M%d %dv12\"/><text class=\"small\" x=\"%d\" y=\"%d\">%s</text>\n",
+            PLOT_LEFT + 258, y - 11, PLOT_LEFT + 266, y,
+            ch->flops ? "peak of multiply-adds, float32" : "copying as many bytes");
+}
+
+/* Lines from top to bottom: the axis, and where the limit is the same for all. */
+static void draw_axis(const chart *ch)
+{
+    int bottom = TOP + (int)ch->count * GROUP;
+    double peak = khub_bench_machine_of(ch->bench)->fma_flops / 1e9;
+    for (int i = 0; i * ch->step <= ch->most; i++) {
+        double x = at(ch, i * ch->step);
+        fprintf(ch->to, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>", x, TOP - 4, bottom + 4);
+        fprintf(ch->to, "<text class=\"small middle\" x=\"%.1f\" y=\"%d\">%g</text>\n", x, bottom + 20,
+                i * ch->step);
+    }
+    if (ch->flops && peak > 0 && peak <= ch->most)
+        fprintf(ch->to, "<path class=\"limit\" d=\"M%.1f %dV%d\"/>\n", at(ch, peak), TOP - 4, bottom + 4);
+    fprintf(ch->to,
+            "<text class=\"small middle\" x=\"%d\" y=\"%d\">%s by the median time (line: the middle half of "
+            "the samples); more is better</text>\n",
+            (PLOT_LEFT + PLOT_RIGHT) / 2, bottom + 40, unit(ch));
+}
+
+/* The name of the case, before the bars. */
+static void draw_name(const chart *ch, const khub_bench_case *c, int y)
+{
+    char dtype[32];
+    fprintf(ch->to, "<text class=\"right\" x=\"%d\" y=\"%d\">", PLOT_LEFT - 10, y + 12);
+    xml_text(ch->to, c->layer ? c->layer : c->function);
+    if (c->dtype.lanes) fprintf(ch->to, " · %s", khub_dtype_name(c->dtype, dtype));
+    fprintf(ch->to, "</text><text class=\"small right\" x=\"%d\" y=\"%d\">", PLOT_LEFT - 10, y + 28);
+    xml_text(ch->to, c->shape);
+    fputs("</text>\n", ch->to);
+}
+
+static void draw_bar(const chart *ch, const khub_bench_case *c, const khub_timing *t, const char *class,
+                     int y, int thick)
+{
+    double end = at(ch, rate(ch, c, t));
+    fprintf(ch->to, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", class, PLOT_LEFT,
+            y, end - PLOT_LEFT, thick);
+    if (t->q1 > 0) /* the middle half of the samples */
+        fprintf(ch->to, "<path class=\"spread\" d=\"M%.1f %.1fH%.1f\"/>", at(ch, amount(ch, c) / t->q3),
+                y + thick / 2.0, at(ch, amount(ch, c) / t->q1));
+    fputc('\n', ch->to);
+}
+
+/* "72.6 GFLOP/s, 76 % of peak", and below it "1.02 ms, 1.25 times as fast". */
+static void draw_numbers(const chart *ch, const khub_bench_case *c, int y)
+{
+    char value[16], time[16];
+    double share = ch->flops ? c->peak_share : c->share;
+    fprintf(ch->to, "<text x=\"%d\" y=\"%d\">%s %s", NUMBERS, y + 12,
+            cli_bench_number(value, rate(ch, c, &c->kernel)), unit(ch));
+    if (share > 0) fprintf(ch->to, ", %.*f %% of %s", share < 0.01, 100 * share, ch->flops ? "peak" : "copy");
+    cli_bench_time(time, c->kernel.median);
+    fprintf(ch->to, "</text><text class=\"small\" x=\"%d\" y=\"%d\">%s", NUMBERS, y + 28,
+            time + strspn(time, " "));
+    if (c->ratio > 0) fprintf(ch->to, ", %.2f times as fast", c->ratio);
+    fputs("</text>\n", ch->to);
+}
+
+static void draw_case(const chart *ch, const khub_bench_case *c, int y)
+{
+    double most = limit(ch, c);
+    draw_name(ch, c, y);
+    draw_bar(ch, c, &c->kernel, "kernel", y, KERNEL_BAR);
+    if (c->standard.samples) draw_bar(ch, c, &c->standard, "standard", y + KERNEL_BAR + 2, STANDARD_BAR);
+    if (!ch->flops && most > 0 && most <= ch->most)
+        fprintf(ch->to, "<path class=\"limit\" d=\"M%.1f %dv%d\"/>\n", at(ch, most), y - 3, KERNEL_BAR + 6);
+    draw_numbers(ch, c, y);
+}
+
+void cli_bench_chart(FILE *to, const khub_bench *bench)
+{
+    const khub_bench_case *c;
+    chart ch = {.to = to, .bench = bench, .flops = computes(bench)};
+    scale(&ch);
+    draw_head(&ch);
+    draw_key(&ch);
+    draw_axis(&ch);
+    for (size_t i = 0, row = 0; (c = khub_bench_at(bench, i)) != NULL; i++)
+        if (!c->reason) draw_case(&ch, c, TOP + 6 + (int)row++ * GROUP);
+    fputs("</svg>\n", to);
+}

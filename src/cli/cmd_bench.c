@@ -1,0 +1,225 @@
+/* khub bench: how fast a kernel is here. */
+#include "arguments.h"
+#include "bench.h"
+#include "hub.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+typedef struct job {
+    /* the command line */
+    cli_hub hub;
+    cli_list shapes, dtypes;
+    const char *layer, *svg, *time;
+    long threads;
+    int json, cold, no_standard;
+    char *kernel, *name; /* "khub/norm", what stands behind its ":"; NULL: nothing */
+    cli_argument *arguments;
+    int count;
+    /* the work */
+    khub_bench_options options;
+    khub_bench *bench;
+} job;
+
+/* "KERNEL:NAME", split in place; a colon in a folder's name is none. */
+static void split_target(job *j, char *target)
+{
+    char *colon = strrchr(target, ':');
+    j->kernel = target;
+    if (!colon || colon == target || strchr(colon, '/')) return;
+    *colon = 0;
+    j->name = colon + 1;
+}
+
+static int parse_time(job *j)
+{
+    char *end = NULL;
+    j->options.seconds = j->time ? strtod(j->time, &end) : 0;
+    if (!j->time || (end != j->time && !*end && j->options.seconds > 0 && j->options.seconds < 1e6))
+        return EXIT_DONE;
+    return cli_usage("bench", "--time takes seconds, as in 2.5, not \"%s\"", j->time);
+}
+
+static int parse_arguments(job *j, int argc, char **argv)
+{
+    j->arguments = calloc((size_t)argc, sizeof(*j->arguments));
+    if (!j->arguments) return cli_fail_memory();
+    int status = EXIT_DONE;
+    for (; j->count < argc - 1 && status == EXIT_DONE; j->count++)
+        status = cli_argument_parse(&j->arguments[j->count], "bench", argv[2 + j->count]);
+    return status;
+}
+
+/* What goes together. */
+static int check(const job *j)
+{
+    int is_layer = j->name && khub_layer_arg(j->name, 0);
+    if (j->name && !*j->name)
+        return cli_usage("bench", "%s: a layer or a function is expected behind \":\"", j->kernel);
+    if (j->count && !j->name)
+        return cli_usage("bench", "arguments are for a function: %s:FUNCTION", j->kernel);
+    if (j->count &&
+        (j->layer || j->shapes.count || j->dtypes.count || j->cold || j->threads || j->no_standard))
+        return cli_usage("bench",
+                         "a function that gets arguments takes none of --layer, --shape, --dtype, --threads, "
+                         "--cold and --no-standard");
+    if (j->layer && !j->name)
+        return cli_usage("bench", "--layer %s: which function? %s:FUNCTION", j->layer, j->kernel);
+    if (j->layer && !khub_layer_arg(j->layer, 0))
+        return cli_usage("bench", "--layer %s: docs/layers.md has no such layer", j->layer);
+    if (j->name && !is_layer && !j->layer && !j->count)
+        return cli_usage("bench",
+                         "%s is no layer of docs/layers.md: a function needs arguments, as khub call takes "
+                         "them, or --layer LAYER",
+                         j->name);
+    return EXIT_DONE;
+}
+
+static int parse(job *j, int argc, char **argv)
+{
+    if (argc < 1) return cli_usage("bench", "of which kernel?");
+    split_target(j, argv[1]);
+    int status = parse_time(j);
+    if (status == EXIT_DONE) status = parse_arguments(j, argc, argv);
+    return status == EXIT_DONE ? check(j) : status;
+}
+
+/* A line that says how far it is, where somebody waits for it. */
+static int on_progress(void *user, size_t done, size_t count)
+{
+    (void)user;
+    if (!cli_quiet() && cli_is_terminal(stderr))
+        fprintf(stderr, "\r\033[Kkhub: measuring %zu of %zu\r", done + 1, count);
+    return 0;
+}
+
+static void end_progress(void)
+{
+    if (!cli_quiet() && cli_is_terminal(stderr)) fputs("\r\033[K", stderr);
+}
+
+static int measure_function(job *j, khub_error *err)
+{
+    khub_get_options get;
+    khub_kernel *kernel = NULL;
+    khub_value *values = calloc((size_t)j->count + 1, sizeof(*values));
+    KHUB_INIT(&get);
+    int rc = values ? cli_get(&kernel, j->kernel, &get, &j->hub, err) : KHUB_E_NOMEM;
+    for (int i = 0; i < j->count && rc == KHUB_OK; i++) {
+        cli_argument *a = &j->arguments[i];
+        rc = cli_argument_fill(a, err);
+        if (rc == KHUB_OK && a->name && !a->file) rc = khub_bench_fill(&a->array.tensor, err);
+        values[i] = a->value;
+    }
+    if (rc == KHUB_OK)
+        rc = khub_bench_function(&j->bench, kernel, j->name, values, j->count, &j->options, err);
+    khub_kernel_close(kernel);
+    free(values);
+    return rc;
+}
+
+static int measure(job *j, khub_error *err)
+{
+    j->options.shapes = j->shapes.count ? j->shapes.items : NULL;
+    j->options.dtypes = j->dtypes.count ? j->dtypes.items : NULL;
+    j->options.threads = (unsigned)j->threads;
+    j->options.cold = j->cold;
+    j->options.no_standard = j->no_standard;
+    j->options.function = j->layer ? j->name : NULL;
+    j->options.progress = on_progress;
+    if (j->count) return measure_function(j, err);
+    cli_hub_begin(&j->hub);
+    j->options.hub = &j->hub.options;
+    int rc = khub_bench_layer(&j->bench, j->kernel, j->layer ? j->layer : j->name, &j->options, err);
+    cli_hub_end();
+    end_progress();
+    return rc;
+}
+
+static int write_chart(const job *j)
+{
+    FILE *to = j->svg ? fopen(j->svg, "w") : NULL;
+    if (!j->svg) return EXIT_DONE;
+    int failed = !to;
+    if (to) {
+        cli_bench_chart(to, j->bench);
+        failed = ferror(to);
+        failed |= fclose(to) != 0;
+    }
+    if (failed) cli_print(stderr, "khub: %s: can't write the chart: %s\n", j->svg, strerror(errno));
+    return failed ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    job j = {0};
+    khub_error err = {0};
+    KHUB_INIT(&j.options);
+    cli_hub_init(&j.hub);
+    const cli_option options[] = {{"--json", CLI_FLAG, &j.json},
+                                  {"--svg", CLI_TEXT, &j.svg},
+                                  {"--shape", CLI_LIST, &j.shapes},
+                                  {"--dtype", CLI_LIST, &j.dtypes},
+                                  {"--layer", CLI_TEXT, &j.layer},
+                                  {"--threads", CLI_NUMBER, &j.threads},
+                                  {"--time", CLI_TEXT, &j.time},
+                                  {"--cold", CLI_FLAG, &j.cold},
+                                  {"--no-standard", CLI_FLAG, &j.no_standard},
+                                  CLI_HUB_OPTIONS(j.hub)};
+    int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
+    int status = n < 0 ? EXIT_USAGE : parse(&j, n, argv);
+    if (status == EXIT_DONE) {
+        int rc = measure(&j, &err);
+        err.code = rc;
+        if (rc != KHUB_OK)
+            status = cli_fail(&err);
+        else
+            (j.json ? cli_bench_json : cli_bench_table)(stdout, j.bench);
+        if (rc == KHUB_OK) status = write_chart(&j);
+    }
+    khub_bench_free(j.bench);
+    for (int i = 0; i < j.count; i++)
+        cli_argument_free(&j.arguments[i]);
+    free(j.arguments);
+    return status;
+}
+
+const cli_command cli_bench = {
+    .name = "bench",
+    .summary = "how fast a kernel is here, beside the standard implementation",
+    .help =
+        "khub bench KERNEL[:LAYER]: how fast a kernel's layers are here, beside the standard implementation\n"
+        "khub bench KERNEL:FUNCTION ARG...: how fast one call is; arguments as in khub call\n\n"
+        "    khub bench khub/norm:LayerNorm\n"
+        "    khub bench khub/linear:Linear --shape m=252,n=1536,k=384 --dtype float32 --svg linear.svg\n"
+        "    khub bench khub/linear:linear --layer Linear --cold\n"
+        "    khub bench ./my-kernel:scale out=float32[1000] x=float32[1000] 2.0\n\n"
+        "Both are called in turn, sample by sample, on one thread unless --threads says otherwise. GB/s "
+        "count every\n"
+        "tensor of a call once, GFLOP/s the operations of the layer's definition (docs/kernels.md). Beside "
+        "them\n"
+        "stands what this machine can do, measured in the same run: copying as many bytes, and multiply-adds "
+        "of\n"
+        "float32.\n\n"
+        "    --shape SHAPE     m=252,n=384,k=384; again for more. Left out: the layer's own list. What a "
+        "layer may\n"
+        "                      lack or switch is there with 0 or 1: bias=0, causal=1\n"
+        "    --dtype DTYPE     float32, bfloat16; again for more. Left out: both\n"
+        "    --threads N       as many threads; a call is cut along the axes that its function declares\n"
+        "    --time SECONDS    for everything, about; left out: 10. A case that it isn't enough for isn't "
+        "measured\n"
+        "    --cold            every call gets other tensors, as many as fill the caches twice, as the "
+        "weights of a\n"
+        "                      model do\n"
+        "    --layer LAYER        takes the function for this layer, arguments in the layer's order\n"
+        "    --no-standard     the kernel alone\n"
+        "    --json            {\"kernel\", \"variant\", \"isa\", \"machine\", \"cases\": [{\"layer\", "
+        "\"shape\", \"bytes\", "
+        "\"kernel\":\n"
+        "                      {\"median\", \"best\", \"q1\", \"q3\", ...}, \"standard\", \"ratio\", ...}]}, "
+        "in seconds and "
+        "bytes\n"
+        "    --svg FILE        a chart, too\n" CLI_HUB_HELP,
+    .run = run,
+    .contained = 1,
+};

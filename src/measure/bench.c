@@ -1,0 +1,415 @@
+#include <khub/bench.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "kernel/machine.h"
+#include "measure/calls.h"
+#include "measure/fill.h"
+#include "measure/peaks.h"
+#include "measure/shapes.h"
+#include "tensor/array.h"
+
+#include <stdio.h>
+
+enum { MOST_CASES = 4096, CACHE_BYTES = 256 << 10 };
+#define USUAL_SECONDS 10.0
+
+/* A case and what its strings are. */
+struct entry {
+    khub_bench_case shown;
+    khub__case plan; /* of a layer */
+    char *function, *shape, *reason;
+};
+
+struct khub_bench {
+    khub_bench_machine machine;
+    struct entry *entries;
+    size_t count, capacity;
+    char *kernel, *variant, *isa;
+};
+
+/* One measuring: what the cases share. */
+struct session {
+    khub_bench *bench;
+    khub_bench_options options;
+    khub__threads *pool;
+    khub__peaks *peaks;
+    uint64_t last_cache;
+    double deadline;
+};
+
+void khub_bench_free(khub_bench *bench)
+{
+    if (!bench) return;
+    for (size_t i = 0; i < bench->count; i++) {
+        khub__free(bench->entries[i].function);
+        khub__free(bench->entries[i].shape);
+        khub__free(bench->entries[i].reason);
+    }
+    khub__free(bench->entries);
+    khub__free(bench->kernel);
+    khub__free(bench->variant);
+    khub__free(bench->isa);
+    khub__free(bench);
+}
+
+const khub_bench_machine *khub_bench_machine_of(const khub_bench *bench)
+{
+    return &bench->machine;
+}
+
+size_t khub_bench_count(const khub_bench *bench)
+{
+    return bench->count;
+}
+
+const khub_bench_case *khub_bench_at(const khub_bench *bench, size_t i)
+{
+    return i < bench->count ? &bench->entries[i].shown : NULL;
+}
+
+int khub_bench_fill(const khub_tensor *tensor, khub_error *err)
+{
+    int rc = khub__given("khub_bench_fill", tensor != NULL, err);
+    if (rc != KHUB_OK) return rc;
+    if (tensor->device.type != KHUB_DEVICE_CPU || !khub_tensor_is_compact(tensor))
+        return khub__fail(err, KHUB_E_INVAL, "khub_bench_fill: the tensor isn't a compact one on the CPU");
+    khub__fill(tensor);
+    return KHUB_OK;
+}
+
+static struct entry *add_entry(khub_bench *bench, khub_error *err)
+{
+    if (khub__grow((void **)&bench->entries, &bench->capacity, bench->count + 1, sizeof(struct entry),
+                   MOST_CASES) != 0) {
+        khub__fail(err, bench->count == MOST_CASES ? KHUB_E_INVAL : KHUB_E_NOMEM,
+                   bench->count == MOST_CASES ? "more than 4,096 cases" : "measuring: out of memory");
+        return NULL;
+    }
+    struct entry *entry = &bench->entries[bench->count++];
+    memset(entry, 0, sizeof(*entry));
+    return entry;
+}
+
+/* What the kernel says of itself: a function `kernel_isa` without arguments that returns text. */
+static char *isa_of(const khub_kernel *kernel)
+{
+    khub_function f;
+    khub_value value = khub_arg_none();
+    khub_error err = {0};
+    size_t length = 0;
+    if (khub_kernel_function(&f, kernel, "kernel_isa", &err) != KHUB_OK) return NULL;
+    const char *text =
+        khub_function_call(&f, NULL, 0, &value, &err) == KHUB_OK ? khub_value_text(&value, &length) : NULL;
+    char *copy = text ? khub__strndup(text, length) : NULL;
+    khub_value_release(&value);
+    return copy;
+}
+
+static int describe_kernel(khub_bench *bench, const khub_kernel *kernel, khub_error *err)
+{
+    bench->kernel = khub__strdup(khub_kernel_name(kernel));
+    bench->variant = khub__strdup(khub_kernel_variant(kernel));
+    bench->isa = isa_of(kernel);
+    bench->machine.kernel = bench->kernel;
+    bench->machine.variant = bench->variant;
+    bench->machine.kernel_isa = bench->isa;
+    return bench->kernel && bench->variant ? KHUB_OK : khub__fail_memory(err, "measuring");
+}
+
+/* The pool, the peaks, and what is said of the machine. */
+static int begin(struct session *s, khub_error *err)
+{
+    const khub_platform *machine;
+    khub_bench_machine *shown = &s->bench->machine;
+    int rc = khub__this_machine(&machine, err);
+    if (rc != KHUB_OK) return rc;
+    for (int level = 1; level <= 3; level++)
+        if (khub_platform_cache_bytes(machine, level))
+            s->last_cache = khub_platform_cache_bytes(machine, level);
+    rc = khub__threads_new(&s->pool, s->options.threads ? s->options.threads : 1, err);
+    if (rc == KHUB_OK) rc = khub__peaks_new(&s->peaks, s->pool, s->last_cache, err);
+    if (rc != KHUB_OK) return rc;
+    shown->cpu = khub_platform_cpu_model(machine);
+    shown->threads = khub__threads_count(s->pool);
+    shown->fma_isa = khub__peaks_fma_isa();
+    shown->fma_flops = khub__peaks_fma(s->peaks);
+    shown->memory_bytes = khub__peaks_most(s->peaks);
+    shown->copy_memory = khub__peaks_copy(s->peaks, (double)shown->memory_bytes);
+    shown->copy_cache = khub__peaks_copy(s->peaks, (double)CACHE_BYTES * shown->threads);
+    s->deadline = khub__seconds() + (s->options.seconds > 0 ? s->options.seconds : USUAL_SECONDS);
+    return KHUB_OK;
+}
+
+static void end(struct session *s)
+{
+    khub__peaks_free(s->peaks);
+    khub__threads_free(s->pool);
+}
+
+static int give_reason(struct entry *entry, const khub_error *why, khub_error *err)
+{
+    entry->reason = khub__strdup(why->message[0] ? why->message : khub_status_name(why->code));
+    entry->shown.reason = entry->reason;
+    return entry->reason ? KHUB_OK : khub__fail_memory(err, "measuring");
+}
+
+/* What follows from times and work. */
+static void conclude(struct session *s, struct entry *entry, const khub__race_result *race, khub__work work,
+                     int cold)
+{
+    khub_bench_case *c = &entry->shown;
+    double fma = s->bench->machine.fma_flops, median = race->a.median;
+    c->bytes = work.bytes;
+    c->flops = work.flops;
+    c->kernel = race->a;
+    c->standard = race->b;
+    c->ratio_q1 = race->ratio_q1;
+    c->ratio = race->ratio;
+    c->ratio_q3 = race->ratio_q3;
+    c->copy = khub__peaks_copy(s->peaks, cold ? (double)khub__peaks_most(s->peaks) : work.bytes);
+    if (median <= 0) return;
+    if (c->copy > 0) c->share = work.bytes / median / c->copy;
+    if (fma > 0) c->peak_share = work.flops / median / fma;
+}
+
+/* Before and after what a kernel could end the process with: a host that wants to know who it was listens. */
+static void say_at_work(const struct session *s, const struct entry *entry, int begins)
+{
+    char object[600];
+    snprintf(object, sizeof(object), "%s:%s", s->bench->kernel, entry->function);
+    khub__log(KHUB_LOG_DEBUG, begins ? "call" : "called", object, "%s", entry->shape);
+}
+
+/* Measures a case of a layer; a failure of it becomes its reason. */
+static int measure_layer(struct session *s, struct entry *entry, double seconds, khub_error *err)
+{
+    khub_error why = {0};
+    khub__timed_calls calls;
+    khub__calls_options how = {.kernel = s->bench->kernel,
+                               .function = s->options.function,
+                               .hub = s->options.hub,
+                               .standard = !s->options.no_standard,
+                               .fill = s->options.cold ? 2 * s->last_cache : 0,
+                               .pool = s->pool};
+    khub__race_options race = {.cold = s->options.cold};
+    khub__race_result result;
+    double start = khub__seconds();
+    int rc = khub__timed_calls_new(&calls, &entry->plan, &how, &why);
+    if (rc == KHUB_OK) {
+        entry->function = calls.function;
+        entry->shown.function = calls.function;
+        calls.function = NULL;
+        khub__contender kernel = {khub__timed_calls_run, &calls.kernel},
+                        standard = {khub__timed_calls_run, &calls.standard};
+        race.seconds = seconds - (khub__seconds() - start);
+        say_at_work(s, entry, 1);
+        rc = khub__race(&result, &kernel, calls.standards ? &standard : NULL, &race, &why);
+        say_at_work(s, entry, 0);
+    }
+    if (rc == KHUB_OK)
+        conclude(s, entry, &result, calls.work, s->options.cold);
+    else
+        rc = give_reason(entry, &why, err);
+    khub__timed_calls_free(&calls);
+    return rc;
+}
+
+/* All entries, each its share of the time that is left. */
+static int measure_all(struct session *s, khub_error *err)
+{
+    size_t count = s->bench->count, measured = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct entry *entry = &s->bench->entries[i];
+        if (s->options.progress && s->options.progress(s->options.user, i, count))
+            return khub__fail(err, KHUB_E_CANCELED, "measuring %s was canceled", s->bench->kernel);
+        double left = s->deadline - khub__seconds();
+        const khub_error over = {.message = "the time was over"};
+        int rc = left > 0 ? measure_layer(s, entry, left / (double)(count - i), err)
+                          : give_reason(entry, &over, err);
+        if (rc != KHUB_OK) return rc;
+        measured += !entry->reason;
+    }
+    if (measured) return KHUB_OK;
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: nothing could be measured: %s", s->bench->kernel,
+                      count ? s->bench->entries[0].reason : "there is no case");
+}
+
+/* The cases of one layer: its shapes, each in every dtype. */
+static int plan_layer(struct session *s, const khub__layer_def *layer, khub_error *err)
+{
+    static const char *const usual[] = {"float32", "bfloat16", NULL};
+    const char *const *dtypes = s->options.dtypes ? s->options.dtypes : usual;
+    for (size_t i = 0;
+         s->options.shapes ? s->options.shapes[i] != NULL : khub_bench_shape(layer->name, i) != NULL; i++) {
+        const char *shape = s->options.shapes ? s->options.shapes[i] : khub_bench_shape(layer->name, i);
+        for (size_t k = 0; dtypes[k]; k++) {
+            struct entry *entry = add_entry(s->bench, err);
+            char text[KHUB__SHAPE_TEXT];
+            if (!entry) return KHUB_E_NOMEM;
+            int rc = khub_dtype_parse(&entry->shown.dtype, dtypes[k], err);
+            if (rc == KHUB_OK) rc = khub__shape_parse(&entry->plan, layer, entry->shown.dtype, shape, err);
+            if (rc != KHUB_OK) return rc;
+            entry->shape = khub__strdup(khub__shape_text_of(text, &entry->plan));
+            if (!entry->shape) return khub__fail_memory(err, "measuring");
+            entry->shown.shape = entry->shape;
+            entry->shown.layer = layer->name;
+        }
+    }
+    return KHUB_OK;
+}
+
+/* The one that is named, or all that the kernel's layers.json has. */
+static int plan(struct session *s, khub_kernel *kernel, const char *layer, khub_error *err)
+{
+    const khub__layer_def *named = layer ? khub__layer_find(layer) : NULL;
+    const khub_layer_spec *spec;
+    if (named) return plan_layer(s, named, err);
+    if (layer)
+        return khub__fail(err, KHUB_E_INVAL, "there is no layer \"%s\"; docs/layers.md lists them", layer);
+    for (size_t i = 0; i < KHUB__LAYERS; i++) {
+        khub_error none = {0};
+        const khub__layer_def *def = khub__layer_at(i);
+        int rc = khub_kernel_layer(&spec, kernel, def->name, &none);
+        if (rc == KHUB_OK) rc = plan_layer(s, def, err);
+        if (rc != KHUB_OK && rc != KHUB_E_NOTFOUND) return khub__fail(err, rc, "%s", none.message);
+    }
+    if (s->bench->count) return KHUB_OK;
+    return khub__fail(err, KHUB_E_NOTFOUND, "%s serves no layer of docs/layers.md", khub_kernel_name(kernel));
+}
+
+static int start(struct session *s, const khub_bench_options *options, khub_error *err)
+{
+    memset(s, 0, sizeof(*s));
+    s->options.struct_size = sizeof(s->options);
+    int rc = options ? khub__options(&s->options, sizeof(s->options), options, "khub_bench_options", err)
+                     : KHUB_OK;
+    if (rc != KHUB_OK) return rc;
+    if (!(s->options.seconds >= 0))
+        return khub__fail(err, KHUB_E_INVAL, "khub_bench_options: seconds is below 0");
+    s->bench = khub__calloc(1, sizeof(*s->bench));
+    return s->bench ? KHUB_OK : khub__fail_memory(err, "measuring");
+}
+
+/* Hands over or gives up what was made. */
+static int finish(struct session *s, khub_bench **out, int rc)
+{
+    end(s);
+    if (rc == KHUB_OK)
+        *out = s->bench;
+    else
+        khub_bench_free(s->bench);
+    return rc;
+}
+
+int khub_bench_layer(khub_bench **out, const char *kernel, const char *layer,
+                     const khub_bench_options *options, khub_error *err)
+{
+    struct session s;
+    khub_kernel *got = NULL;
+    khub_get_options get;
+    if (out) *out = NULL;
+    int rc = khub__given("khub_bench_layer", out && kernel, err);
+    if (rc == KHUB_OK) rc = start(&s, options, err);
+    if (rc != KHUB_OK) return rc;
+    if (s.options.function && !layer)
+        rc = khub__fail(err, KHUB_E_INVAL, "%s:%s: as which layer?", kernel, s.options.function);
+    KHUB_INIT(&get);
+    get.hub = s.options.hub;
+    if (rc == KHUB_OK) rc = khub_get(&got, kernel, &get, err);
+    if (rc == KHUB_OK) rc = describe_kernel(s.bench, got, err);
+    if (rc == KHUB_OK) rc = plan(&s, got, layer, err);
+    if (rc == KHUB_OK) rc = begin(&s, err);
+    if (rc == KHUB_OK) rc = measure_all(&s, err);
+    khub_kernel_close(got);
+    return finish(&s, out, rc);
+}
+
+/* A call with given arguments. */
+struct given {
+    khub_function function;
+    const khub_value *args;
+    int32_t n;
+};
+
+static int call_given(void *user, uint64_t calls, khub_error *err)
+{
+    const struct given *g = user;
+    int rc = KHUB_OK;
+    for (uint64_t i = 0; i < calls && rc == KHUB_OK; i++)
+        rc = khub_function_call(&g->function, g->args, g->n, NULL, err);
+    return rc;
+}
+
+static void describe_argument(khub__text *to, const khub_value *arg)
+{
+    char dtype[32], shape[128];
+    const khub_tensor *t = khub_value_tensor(arg);
+    size_t length;
+    if (t)
+        khub__text_addf(to, "%s%s", khub_dtype_name(t->dtype, dtype),
+                        khub__shape_text(shape, t->ndim, t->shape));
+    else if (arg->type == KHUB_TYPE_INT)
+        khub__text_addf(to, "%lld", (long long)arg->as.i64);
+    else if (arg->type == KHUB_TYPE_FLOAT)
+        khub__text_addf(to, "%g", arg->as.f64);
+    else if (arg->type == KHUB_TYPE_BOOL)
+        khub__text_add(to, arg->as.i64 ? "true" : "false");
+    else if (khub_value_text(arg, &length))
+        khub__text_addf(to, "\"%.*s\"", (int)(length < 64 ? length : 64), khub_value_text(arg, &length));
+    else
+        khub__text_add(to, "none");
+}
+
+static int describe_call(struct entry *entry, const char *function, const khub_value *args, int32_t n,
+                         khub_error *err)
+{
+    khub__text text = {0};
+    khub__text_add(&text, "");
+    for (int32_t i = 0; i < n; i++) {
+        const khub_tensor *t = khub_value_tensor(&args[i]);
+        if (t && !entry->shown.dtype.lanes) entry->shown.dtype = t->dtype;
+        if (i) khub__text_add(&text, " ");
+        describe_argument(&text, &args[i]);
+    }
+    entry->shape = khub__text_take(&text);
+    entry->function = khub__strdup(function);
+    entry->shown.shape = entry->shape;
+    entry->shown.function = entry->function;
+    return entry->shape && entry->function ? KHUB_OK : khub__fail_memory(err, "measuring");
+}
+
+static int measure_given(struct session *s, struct given *given, khub_error *err)
+{
+    struct entry *entry = &s->bench->entries[0];
+    khub__contender who = {call_given, given};
+    khub__race_options race = {.seconds = s->deadline - khub__seconds()};
+    khub__race_result result;
+    say_at_work(s, entry, 1);
+    int rc = khub__race(&result, &who, NULL, &race, err);
+    say_at_work(s, entry, 0);
+    if (rc == KHUB_OK) conclude(s, entry, &result, (khub__work){khub__bytes_of(given->args, given->n), 0}, 0);
+    return rc;
+}
+
+int khub_bench_function(khub_bench **out, khub_kernel *kernel, const char *function, const khub_value *args,
+                        int32_t n, const khub_bench_options *options, khub_error *err)
+{
+    struct session s;
+    struct given given = {.args = args, .n = n};
+    if (out) *out = NULL;
+    int rc = khub__given("khub_bench_function", out && kernel && function && n >= 0 && (args || !n), err);
+    if (rc == KHUB_OK) rc = start(&s, options, err);
+    if (rc != KHUB_OK) return rc;
+    s.options.threads = 1;
+    rc = khub_kernel_function(&given.function, kernel, function, err);
+    if (rc == KHUB_OK) rc = describe_kernel(s.bench, kernel, err);
+    struct entry *entry = rc == KHUB_OK ? add_entry(s.bench, err) : NULL;
+    if (rc == KHUB_OK) rc = entry ? describe_call(entry, function, args, n, err) : KHUB_E_NOMEM;
+    if (rc == KHUB_OK) rc = begin(&s, err);
+    if (rc == KHUB_OK) rc = measure_given(&s, &given, err);
+    return finish(&s, out, rc);
+}

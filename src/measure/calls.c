@@ -1,0 +1,182 @@
+#include "measure/calls.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "measure/cases.h"
+#include "measure/fill.h"
+#include "tensor/array.h"
+
+#include <khub/standard.h>
+
+#include <jansson.h>
+#include <stdio.h>
+
+enum { MOST_SETS = 1024 };
+
+/* Whether an argument stays the same from call to call in a model. */
+static int is_weight(const char *name)
+{
+    return !strcmp(name, "weight") || !strcmp(name, "bias");
+}
+
+static void fill_lengths(const khub_tensor *lengths, int64_t keys)
+{
+    int32_t *to = lengths->data;
+    for (int64_t i = 0; i < khub_tensor_count(lengths); i++)
+        to[i] = (int32_t)keys;
+}
+
+static int make_args(khub__call_set *set, const khub__case *c, khub_error *err)
+{
+    for (int32_t i = 0; i < c->layer->arg_count; i++) {
+        const khub__case_arg *arg = &c->args[i];
+        set->args[i] = khub_arg_none();
+        if (arg->is_none) continue;
+        if (arg->kind == KHUB__ARG_FLOAT || arg->kind == KHUB__ARG_BOOL) {
+            set->args[i] =
+                arg->kind == KHUB__ARG_FLOAT ? khub_arg_float(arg->number) : khub_arg_bool(arg->number != 0);
+            continue;
+        }
+        khub_array *array = &set->arrays[i];
+        int rc = khub__array_make(array, arg->dtype, arg->ndim, arg->shape, NULL, err);
+        if (rc != KHUB_OK) return rc;
+        if (arg->kind == KHUB__ARG_MAYBE_LENGTHS)
+            fill_lengths(&array->tensor, c->extents[2]);
+        else
+            khub__fill(&array->tensor);
+        set->args[i] = khub_arg_tensor(&array->tensor);
+    }
+    return KHUB_OK;
+}
+
+static int add_slot(khub_slot **slot, khub_layers *layers, const khub__call_set *set, const khub__case *c,
+                    size_t number, khub_error *err)
+{
+    char path[32];
+    khub_function standard;
+    const khub_slot_axis *axes;
+    const char *layer = c->layer->name;
+    snprintf(path, sizeof(path), "%zu", number);
+    int rc = khub_standard(&standard, layer, err);
+    if (rc == KHUB_OK) rc = khub_layers_add(layers, path, layer, standard, c->dtype, slot, err);
+    size_t count = khub_standard_axes(layer, &axes);
+    if (rc == KHUB_OK && count) rc = khub_slot_slice(*slot, axes, count, err);
+    for (int32_t i = 0; i < c->layer->arg_count && rc == KHUB_OK; i++)
+        if (is_weight(c->layer->args[i].name) && khub_value_tensor(&set->args[i]))
+            rc = khub_slot_bind(*slot, c->layer->args[i].name, &set->arrays[i].tensor, err);
+    return rc;
+}
+
+/* {"Linear": "khub/linear:Linear"}, or the function in its place. */
+static char *mapping_of(const khub__calls_options *options, const char *layer)
+{
+    json_t *entry = options->function
+                        ? json_pack("{s:s, s:s}", "kernel", options->kernel, "function", options->function)
+                        : json_string(options->kernel);
+    json_t *mapping = json_pack("{s:o}", layer, entry);
+    char *text = mapping ? json_dumps(mapping, 0) : NULL;
+    json_decref(mapping);
+    return text;
+}
+
+/* Puts the kernel into the slots, and keeps what the report says of it. */
+static int fill_slots(khub__timed_calls *calls, const khub__calls_options *options, const char *layer,
+                      khub_error *err)
+{
+    khub_kernelize_options how;
+    khub_report *report = NULL;
+    KHUB_INIT(&how);
+    char *mapping = mapping_of(options, layer);
+    if (!mapping) return khub__fail_memory(err, "choosing a kernel");
+    how.mapping = mapping;
+    how.hub = options->hub;
+    how.require = 1;
+    int rc = khub_kernelize(calls->kernels, &how, &report, err);
+    const khub_slot_report *first = rc == KHUB_OK ? khub_report_at(report, 0) : NULL;
+    if (first && first->kernel) {
+        calls->function = khub__strdup(first->function);
+        calls->variant = khub__strdup(first->variant);
+        if (!calls->function || !calls->variant) rc = khub__fail_memory(err, "choosing a kernel");
+    } else if (rc == KHUB_OK) {
+        rc = khub__fail(err, KHUB_E_NOBUILD, "%s: %s", options->kernel,
+                        first && first->reason ? first->reason : "it serves no slot");
+    }
+    khub_report_free(report);
+    free(mapping);
+    return rc;
+}
+
+static int make_sets(khub__timed_calls *calls, const khub__case *c, uint64_t fill, khub_error *err)
+{
+    int rc = KHUB_OK;
+    size_t wanted = 1;
+    for (size_t i = 0; i < wanted && rc == KHUB_OK; i++) {
+        if (khub__grow((void **)&calls->sets, &calls->capacity, i + 1, sizeof(*calls->sets), MOST_SETS) != 0)
+            return khub__fail_memory(err, "making arguments");
+        khub__call_set *set = khub__calloc(1, sizeof(*set));
+        if (!set) return khub__fail_memory(err, "making arguments");
+        calls->sets[calls->count++] = set;
+        rc = make_args(set, c, err);
+        if (rc == KHUB_OK && i == 0) {
+            calls->work = khub__work_of(c->layer->name, set->args, calls->n);
+            double sets = calls->work.bytes > 0 ? (double)fill / calls->work.bytes : 0;
+            wanted = sets > MOST_SETS ? MOST_SETS : (size_t)sets + 1;
+        }
+        if (rc == KHUB_OK) rc = add_slot(&set->kernel, calls->kernels, set, c, i, err);
+        if (rc == KHUB_OK && calls->standards)
+            rc = add_slot(&set->standard, calls->standards, set, c, i, err);
+    }
+    return rc;
+}
+
+int khub__timed_calls_new(khub__timed_calls *out, const khub__case *c, const khub__calls_options *options,
+                          khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->n = c->layer->arg_count;
+    out->pool = options->pool;
+    out->kernel = (khub__caller){out, 0, 0};
+    out->standard = (khub__caller){out, 1, 0};
+    int rc = khub_layers_new(&out->kernels, err);
+    if (rc == KHUB_OK && options->standard) rc = khub_layers_new(&out->standards, err);
+    if (rc == KHUB_OK) rc = make_sets(out, c, options->fill, err);
+    return rc == KHUB_OK ? fill_slots(out, options, c->layer->name, err) : rc;
+}
+
+void khub__timed_calls_free(khub__timed_calls *calls)
+{
+    khub_layers_free(calls->kernels);
+    khub_layers_free(calls->standards);
+    for (size_t i = 0; i < calls->count; i++) {
+        for (int32_t k = 0; k < calls->n; k++)
+            khub_array_free(&calls->sets[i]->arrays[k]);
+        khub__free(calls->sets[i]);
+    }
+    khub__free(calls->sets);
+    khub__calls_free(&calls->list);
+    khub__free(calls->function);
+    khub__free(calls->variant);
+    memset(calls, 0, sizeof(*calls));
+}
+
+/* On the pool a call is cut where it is worth it: a byte counts as much as a multiply-add. */
+static int run_cut(khub__timed_calls *calls, const khub_slot *slot, const khub_value *args, khub_error *err)
+{
+    double work = calls->work.flops / 2 + calls->work.bytes;
+    int rc = khub__calls_add(&calls->list, slot, args, calls->n, work, err);
+    return rc == KHUB_OK ? khub__calls_run(&calls->list, calls->pool, err) : rc;
+}
+
+int khub__timed_calls_run(void *user, uint64_t count, khub_error *err)
+{
+    khub__caller *caller = user;
+    khub__timed_calls *calls = caller->calls;
+    int alone = khub__threads_count(calls->pool) == 1, rc = KHUB_OK;
+    for (uint64_t i = 0; i < count && rc == KHUB_OK; i++) {
+        const khub__call_set *set = calls->sets[caller->next];
+        const khub_slot *slot = caller->standard ? set->standard : set->kernel;
+        caller->next = caller->next + 1 == calls->count ? 0 : caller->next + 1;
+        rc = alone ? khub_slot_call(slot, set->args, calls->n, err) : run_cut(calls, slot, set->args, err);
+    }
+    return rc;
+}

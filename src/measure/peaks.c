@@ -1,0 +1,143 @@
+#include "measure/peaks.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "measure/fma.h"
+#include "measure/sampling.h"
+
+/* For each figure: enough for the best of a few hundred samples. */
+#define PEAK_SECONDS 0.03
+enum { SMALLEST = 16 << 10, SIZES = 40 };
+#define LEAST_MOST (UINT64_C(32) << 20)
+#define MOST_MOST  (UINT64_C(256) << 20)
+
+struct khub__peaks {
+    khub__threads *pool;
+    uint64_t most;
+    char *memory;       /* `most` bytes and a little more: source, then destination; NULL: not needed yet */
+    double copy[SIZES]; /* by the power of two; 0: not measured yet */
+    double fma;
+};
+
+int khub__peaks_new(khub__peaks **out, khub__threads *pool, uint64_t last_cache, khub_error *err)
+{
+    *out = khub__calloc(1, sizeof(**out));
+    if (!*out) return khub__fail_memory(err, "measuring the machine");
+    (*out)->pool = pool;
+    (*out)->most = LEAST_MOST;
+    while ((*out)->most < MOST_MOST && (*out)->most / 2 < last_cache)
+        (*out)->most *= 2;
+    return KHUB_OK;
+}
+
+void khub__peaks_free(khub__peaks *peaks)
+{
+    if (!peaks) return;
+    khub__free(peaks->memory);
+    khub__free(peaks);
+}
+
+uint64_t khub__peaks_most(const khub__peaks *peaks)
+{
+    return peaks->most;
+}
+
+uint64_t khub__peaks_size(const khub__peaks *peaks, double bytes)
+{
+    uint64_t size = SMALLEST;
+    while (size < peaks->most &&
+           ((double)size < bytes || size < (uint64_t)SMALLEST * khub__threads_count(peaks->pool)))
+        size *= 2;
+    return size;
+}
+
+/* The same piece of work for every thread, `calls` times. */
+struct work {
+    khub__peaks *peaks;
+    uint64_t calls;
+    size_t part; /* bytes that a thread copies */
+    float factor, term, sink;
+};
+
+static int copy_part(void *user, size_t i, khub_error *err)
+{
+    struct work *w = user;
+    char *from = w->peaks->memory + i * w->part, *to = w->peaks->memory + w->peaks->most / 2 + i * w->part;
+    (void)err;
+    for (uint64_t k = 0; k < w->calls; k++) {
+        memcpy(to, from, w->part);
+        to[k % w->part] ^= 1; /* each copy has something to do that the one before hadn't */
+    }
+    return KHUB_OK;
+}
+
+static int multiply(void *user, size_t i, khub_error *err)
+{
+    struct work *w = user;
+    float sum = 0;
+    (void)err;
+    for (uint64_t k = 0; k < w->calls; k++)
+        sum += khub__fma_best()->run(w->factor, w->term + (float)k);
+    if (i == 0) w->sink = sum;
+    return KHUB_OK;
+}
+
+static int run_copy(void *user, uint64_t calls, khub_error *err)
+{
+    struct work *w = user;
+    w->calls = calls;
+    return khub__threads_run(w->peaks->pool, khub__threads_count(w->peaks->pool), copy_part, w, err);
+}
+
+static int run_multiply(void *user, uint64_t calls, khub_error *err)
+{
+    struct work *w = user;
+    w->calls = calls;
+    return khub__threads_run(w->peaks->pool, khub__threads_count(w->peaks->pool), multiply, w, err);
+}
+
+/* Seconds of one call at best; 0: it couldn't be measured. */
+static double best_of(int (*run)(void *, uint64_t, khub_error *), struct work *work)
+{
+    khub__contender contender = {run, work};
+    khub__race_options options = {.seconds = PEAK_SECONDS, .cold = 1};
+    khub__race_result result;
+    khub_error err = {0};
+    return khub__race(&result, &contender, NULL, &options, &err) == KHUB_OK ? result.a.best : 0;
+}
+
+static int has_memory(khub__peaks *peaks)
+{
+    if (peaks->memory) return 1;
+    peaks->memory = khub__malloc(peaks->most);
+    if (peaks->memory) memset(peaks->memory, 1, peaks->most); /* pages of zeros would be one page */
+    return peaks->memory != NULL;
+}
+
+double khub__peaks_copy(khub__peaks *peaks, double bytes)
+{
+    uint64_t size = khub__peaks_size(peaks, bytes);
+    int power = 0;
+    while (size >> power > 1)
+        power++;
+    if (peaks->copy[power] > 0 || !has_memory(peaks)) return peaks->copy[power];
+    unsigned threads = khub__threads_count(peaks->pool);
+    struct work work = {.peaks = peaks, .part = size / 2 / threads / 64 * 64};
+    double seconds = work.part ? best_of(run_copy, &work) : 0;
+    if (seconds > 0) peaks->copy[power] = 2.0 * (double)work.part * threads / seconds;
+    return peaks->copy[power];
+}
+
+double khub__peaks_fma(khub__peaks *peaks)
+{
+    if (peaks->fma > 0) return peaks->fma;
+    struct work work = {.peaks = peaks, .factor = 0.999f, .term = 0.001f};
+    double seconds = best_of(run_multiply, &work);
+    if (seconds > 0) peaks->fma = khub__fma_best()->flops * khub__threads_count(peaks->pool) / seconds;
+    return peaks->fma;
+}
+
+const char *khub__peaks_fma_isa(void)
+{
+    return khub__fma_best()->isa;
+}

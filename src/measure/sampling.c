@@ -1,0 +1,149 @@
+#include "measure/sampling.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+/* Warming up: caches and predictors need a few calls, a processor that slept a few milliseconds. No longer
+ * than a tenth of the time there is. */
+#define WARM_SECONDS 5e-3
+#define WARM_SHARE   0.1
+enum { WARM_CALLS = 3 };
+
+double khub__seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double khub__quantile(const double *sorted, size_t count, double q)
+{
+    double at = q * (double)(count - 1);
+    size_t below = (size_t)at;
+    if (below + 1 >= count) return sorted[count - 1];
+    return sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void khub__timing_of(khub_timing *out, double *samples, size_t count)
+{
+    qsort(samples, count, sizeof(*samples), by_size);
+    out->best = samples[0];
+    out->q1 = khub__quantile(samples, count, 0.25);
+    out->median = khub__quantile(samples, count, 0.5);
+    out->q3 = khub__quantile(samples, count, 0.75);
+    out->samples = count;
+    double fence = out->q3 + 3 * (out->q3 - out->q1);
+    out->outliers = 0;
+    while (out->outliers < count && samples[count - 1 - out->outliers] > fence)
+        out->outliers++;
+}
+
+uint64_t khub__calls_a_sample(double seconds)
+{
+    const double most = 1e6; /* for what takes no time at all */
+    double calls = seconds > KHUB__SAMPLE_SECONDS / most ? KHUB__SAMPLE_SECONDS / seconds : most;
+    uint64_t whole = (uint64_t)calls;
+    return whole + ((double)whole < calls * (1 - 1e-9)); /* 50 calls of a microsecond are enough */
+}
+
+/* One side of a race, with its samples. */
+struct lane {
+    const khub__contender *who;
+    double *samples; /* KHUB__MOST_SAMPLES */
+    uint64_t calls;
+};
+
+struct race {
+    const khub__race_options *options;
+    double (*now)(void);
+    double deadline;
+};
+
+/* Calls until the processor is warm; how long a call took at best says how many make a sample. */
+static int warm_up(struct race *race, struct lane *lane, khub_error *err)
+{
+    double limit = WARM_SHARE * race->options->seconds;
+    if (limit > WARM_SECONDS) limit = WARM_SECONDS;
+    double start = race->now(), before = start, best = 0;
+    for (int i = 0; i < WARM_CALLS || before - start < limit; i++) {
+        int rc = lane->who->run(lane->who->user, 1, err);
+        if (rc != KHUB_OK) return rc;
+        double after = race->now();
+        if (i == 0 || after - before < best) best = after - before;
+        before = after;
+        if (i == 0 && before > race->deadline) break; /* one call is longer than all the time there is */
+    }
+    lane->calls = khub__calls_a_sample(best);
+    return KHUB_OK;
+}
+
+static int sample(const struct race *race, struct lane *lane, size_t round, khub_error *err)
+{
+    int rc = race->options->cold ? KHUB_OK : lane->who->run(lane->who->user, 1, err);
+    double start = race->now();
+    if (rc == KHUB_OK) rc = lane->who->run(lane->who->user, lane->calls, err);
+    lane->samples[round] = (race->now() - start) / (double)lane->calls;
+    return rc;
+}
+
+/* `lanes` in turn until the time is over; *rounds says how many there were. */
+static int run_rounds(struct race *race, struct lane *lanes, size_t lane_count, size_t *rounds,
+                      khub_error *err)
+{
+    size_t done = 0;
+    for (; done < KHUB__MOST_SAMPLES; done++) {
+        if (done >= KHUB__FEWEST_ROUNDS && race->now() >= race->deadline) break;
+        for (size_t i = 0; i < lane_count; i++) {
+            int rc = sample(race, &lanes[(i + done) % lane_count], done, err);
+            if (rc != KHUB_OK) return rc;
+        }
+    }
+    *rounds = done;
+    return KHUB_OK;
+}
+
+/* Before the samples are sorted: a pair stands at the same place in both. */
+static void summarize_ratio(khub__race_result *out, const double *a, const double *b, double *room,
+                            size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        room[i] = a[i] > 0 ? b[i] / a[i] : 0;
+    qsort(room, count, sizeof(*room), by_size);
+    out->ratio_q1 = khub__quantile(room, count, 0.25);
+    out->ratio = khub__quantile(room, count, 0.5);
+    out->ratio_q3 = khub__quantile(room, count, 0.75);
+}
+
+int khub__race(khub__race_result *out, const khub__contender *a, const khub__contender *b,
+               const khub__race_options *options, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    double *room = khub__malloc(3 * KHUB__MOST_SAMPLES * sizeof(*room));
+    if (!room) return khub__fail_memory(err, "timing calls");
+    struct lane lanes[2] = {{a, room, 0}, {b, room + KHUB__MOST_SAMPLES, 0}};
+    struct race race = {options, options->now ? options->now : khub__seconds, 0};
+    race.deadline = race.now() + options->seconds;
+    size_t count = b ? 2 : 1, rounds = 0;
+    int rc = KHUB_OK;
+    for (size_t i = 0; i < count && rc == KHUB_OK; i++)
+        rc = warm_up(&race, &lanes[i], err);
+    if (rc == KHUB_OK) rc = run_rounds(&race, lanes, count, &rounds, err);
+    if (rc == KHUB_OK && b)
+        summarize_ratio(out, lanes[0].samples, lanes[1].samples, room + 2 * KHUB__MOST_SAMPLES, rounds);
+    for (size_t i = 0; i < count && rc == KHUB_OK; i++) {
+        khub_timing *timing = i == 0 ? &out->a : &out->b;
+        khub__timing_of(timing, lanes[i].samples, rounds);
+        timing->calls = lanes[i].calls;
+    }
+    khub__free(room);
+    return rc;
+}
