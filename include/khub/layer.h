@@ -9,6 +9,7 @@
 #define KHUB_LAYER_H
 
 #include <khub/kernel.h>
+#include <khub/numerics.h>
 #include <khub/mapping.h>
 
 #ifdef __cplusplus
@@ -30,6 +31,21 @@ KHUB_API void khub_layers_free(khub_layers *layers);
  * it. Copies path and layer. KHUB_E_INVAL: the path is taken, or the layer isn't in docs/layers.md. */
 KHUB_API int khub_layers_add(khub_layers *layers, const char *path, const char *layer, khub_function standard,
                              khub_dtype dtype, khub_slot **slot, khub_error *err);
+
+/* Adds a run: a slot for what `count` slots of one parent, called one after the other, do together
+ * ("LinearGeLU" for a Linear and the GeLU behind it), so that one kernel may serve them all. Its function is
+ * called with the layer's arguments, as that of any slot. Whoever calls the slots asks each time:
+ *
+ *     if (khub_slot_is_served(run)) … khub_slot_call(run, …) … else … each of `parts` …
+ *
+ * `standard` does what the parts do one by one. Errors as khub_layers_add's; KHUB_E_INVAL too when a part
+ * isn't of `layers`, or the parts have no common parent ("a.dense" and "b.act"). */
+KHUB_API int khub_layers_add_run(khub_layers *layers, const char *path, const char *layer,
+                                 khub_function standard, khub_dtype dtype, khub_slot *const *parts,
+                                 size_t count, khub_slot **slot, khub_error *err);
+
+/* 1 when a kernel is in the slot at this moment. */
+KHUB_API int khub_slot_is_served(const khub_slot *slot);
 
 /* Names a tensor that stays the same for all calls of the slot ("weight"), so that a kernel may prepare
  * it once. Borrowed until the slots are freed. KHUB_E_INVAL: the layer has no such argument. */
@@ -91,8 +107,9 @@ KHUB_API size_t khub_layers_count(const khub_layers *layers);
 KHUB_API khub_slot *khub_layers_at(const khub_layers *layers, size_t i);
 
 /* The slots whose path a pattern takes, in the order of adding: "encoder.layer.*.output.**", where "*" is any
- * segment between dots, and "**" any number of them; NULL takes all. *out (NULL-terminated) is the caller's
- * (khub_free); that there is no such slot is no error. KHUB_E_INVAL: that is no pattern. KHUB_E_NOMEM. */
+ * segment between dots, and "**" any number of them; NULL takes all. A run is taken with any of its parts.
+ * *out (NULL-terminated) is the caller's (khub_free); that there is no such slot is no error. KHUB_E_INVAL:
+ * that is no pattern. KHUB_E_NOMEM. */
 KHUB_API int khub_layers_match(khub_slot ***out, size_t *count, const khub_layers *layers,
                                const char *pattern, khub_error *err);
 
@@ -100,6 +117,27 @@ KHUB_API int khub_layers_match(khub_slot ***out, size_t *count, const khub_layer
  * khub_kernelize chooses later. Off: the kernels serve again. One assignment for each slot, nothing is
  * prepared or asked for. KHUB_E_NOTFOUND (no such slot), KHUB_E_INVAL, KHUB_E_NOMEM. */
 KHUB_API int khub_layers_disable(khub_layers *layers, const char *pattern, int on, khub_error *err);
+
+/* On: the slots of a pattern that a kernel serves call it and the standard function, keep the standard
+ * result, and sum up how far the kernel's is from it, also of kernels that khub_kernelize chooses later. Off:
+ * the kernels serve again; the sums stay. A call takes memory for its outputs, isn't cut, and costs what both
+ * functions and the comparing cost. Errors as khub_layers_disable's. */
+KHUB_API int khub_layers_shadow(khub_layers *layers, const char *pattern, int on, khub_error *err);
+
+enum { KHUB_SHADOW_OUTPUTS = 2 }; /* that a layer has at most */
+
+/* What shadow mode has found out about a slot. */
+typedef struct khub_shadow {
+    uint64_t calls;          /* of both functions */
+    uint64_t failed;         /* of these, calls in which the kernel failed: nothing to compare */
+    char first_failure[512]; /* in the kernel's words; "": none */
+    size_t outputs;
+    const char *output[KHUB_SHADOW_OUTPUTS];         /* the layer's name for it, static: "out", "sum" */
+    khub_comparison difference[KHUB_SHADOW_OUTPUTS]; /* a: the kernel's, b: the standard function's */
+} khub_shadow;
+
+/* Copies the sums of a slot; any thread. 0 (and zeros): it was never shadowed. */
+KHUB_API int khub_slot_shadow(khub_shadow *out, const khub_slot *slot);
 
 KHUB_API const char *khub_slot_path(const khub_slot *slot);
 KHUB_API const char *khub_slot_layer(const khub_slot *slot);

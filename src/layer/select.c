@@ -28,7 +28,17 @@ static int check_pattern(const char *pattern, khub_error *err)
         rc = khub__fail(&why, KHUB_E_FORMAT, "%s: is no pattern of paths", pattern);
     khub__free(key);
     khub__text_free(&text);
-    return rc == KHUB_E_FORMAT ? khub__fail(err, KHUB_E_INVAL, "%s", why.message) : rc;
+    if (rc == KHUB_OK) return rc;
+    return khub__fail(err, rc == KHUB_E_FORMAT ? KHUB_E_INVAL : rc, "%s", why.message);
+}
+
+/* A run with any of its parts. */
+static int takes(const char *pattern, const khub_slot *slot)
+{
+    int taken = khub__pattern_takes(pattern, slot->path);
+    for (size_t i = 0; !taken && i < slot->part_count; i++)
+        taken = khub__pattern_takes(pattern, slot->parts[i]->path);
+    return taken;
 }
 
 int khub_layers_match(khub_slot ***out, size_t *count, const khub_layers *layers, const char *pattern,
@@ -42,7 +52,7 @@ int khub_layers_match(khub_slot ***out, size_t *count, const khub_layers *layers
     khub_slot **found = khub__malloc((layers->count + 1) * sizeof(*found));
     if (!found) return khub__fail_memory(err, "listing slots");
     for (size_t i = 0; i < layers->count; i++)
-        if (khub__pattern_takes(pattern, layers->slots[i]->path)) found[(*count)++] = layers->slots[i];
+        if (takes(pattern, layers->slots[i])) found[(*count)++] = layers->slots[i];
     found[*count] = NULL;
     *out = found;
     return KHUB_OK;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/readers.h"
 #include "layer/recipe.h"
+#include "layer/shadow.h"
 
 enum { MAX_SLOTS = 1 << 20 };
 
@@ -67,6 +68,8 @@ static void slot_free(khub_layers *layers, khub_slot *slot)
     if (!slot) return;
     khub__filling_give_up(layers, slot->kernel);
     khub__free((void *)(uintptr_t)slot->standard.axes);
+    khub__free(slot->shadow);
+    khub__free(slot->parts);
     khub__free(slot->path);
     khub__free(slot);
 }
@@ -134,10 +137,21 @@ int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, 
     return KHUB_OK;
 }
 
+/* A run with any of its parts. */
+static int is_disabled(const khub_slot *slot)
+{
+    int disabled = slot->disabled;
+    for (size_t i = 0; !disabled && i < slot->part_count; i++)
+        disabled = slot->parts[i]->disabled;
+    return disabled;
+}
+
 /* The one place that says what a slot calls. */
 void khub__slot_settle(khub_slot *slot)
 {
-    const khub_filling *now = slot->kernel && !slot->disabled ? slot->kernel : &slot->standard;
+    const khub_filling *kernel = slot->kernel, *now = kernel;
+    if (kernel && slot->shadow) now = khub__shadow_filling(slot->shadow, kernel);
+    if (!kernel || is_disabled(slot)) now = &slot->standard;
     if (atomic_load_explicit(&slot->now, memory_order_relaxed) != now)
         atomic_store_explicit(&slot->now, now, memory_order_release);
 }

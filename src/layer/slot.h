@@ -13,6 +13,7 @@ enum { KHUB__MAX_AXES = 4 };
 
 typedef struct khub__recipe khub__recipe;
 typedef struct khub__source khub__source;
+typedef struct khub__shadow khub__shadow;
 
 /* Called in place of a filling's function, with what khub_filling_call was given: the layer's own arguments,
  * uncut and as they come, when the filling declares no axes and prepares nothing. */
@@ -51,7 +52,10 @@ struct khub_slot {
     int disabled;                             /* the standard function serves, whatever `kernel` is */
     const khub_tensor *bound[KHUB__MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */
     khub_filling standard;
-    khub_filling *kernel; /* counted; NULL: none */
+    _Atomic(khub_filling *) kernel; /* counted; NULL: none */
+    khub__shadow *shadow;           /* owned; NULL: nobody asked for it yet */
+    khub_slot **parts;              /* of a run, owned: the slots that it serves together; NULL: it is none */
+    size_t part_count;
 };
 
 struct khub_layers {
