@@ -42,6 +42,9 @@ void khub__guarded_clear(khub__guarded *guarded, int zero);
  * from the first element (negative: before it). */
 int khub__guarded_is_intact(const khub__guarded *guarded, int64_t *at);
 
+/* "behind the end", "before the start", "between the rows": where such an offset is. */
+const char *khub__guarded_where(const khub__guarded *guarded, int64_t at);
+
 /* 1 when `address` is in a guard page; *at as above. Async-signal-safe. */
 int khub__guarded_owns(const khub__guarded *guarded, const void *address, int64_t *at);
 

@@ -8,14 +8,14 @@
 
 enum { MAX_DEATHS = 8 }; /* in one layer */
 
-/* "reading 4 bytes behind the end of x" */
+/* "read behind the end of x (byte 528 from its first)" */
 static void fault_words(char *to, size_t size, const khub_compare_report *report)
 {
     const khub__fault *fault = &report->progress.fault;
     const char *arg = khub_layer_arg(report->layers[report->progress.layer].layer, (size_t)fault->buffer);
     const char *how = fault->is_write < 0 ? "touched" : fault->is_write ? "wrote" : "read";
-    snprintf(to, size, "%s memory %s %s (byte %lld from its first)", how, fault->at < 0 ? "before" : "behind",
-             arg ? arg : "?", (long long)fault->at);
+    snprintf(to, size, "%s %s of %s (byte %lld from its first)", how,
+             fault->at < 0 ? "before the start" : "behind the end", arg ? arg : "?", (long long)fault->at);
 }
 
 static const char *stage_words(khub__stage stage)

@@ -76,8 +76,8 @@ static int place_new(place *p, const khub__target *target, const trial *t, const
     const char *bound = target->spec ? target->spec->prepare_arg : NULL;
     int rc = khub_layers_new(&p->layers, err);
     if (rc == KHUB_OK)
-        rc = khub_layers_add(p->layers, t->name, t->c->layer->name, target->function, t->c->dtype, &p->slot,
-                             err);
+        rc = khub_layers_add(p->layers, t->c->layer->name, t->c->layer->name, target->function, t->c->dtype,
+                             &p->slot, err);
     if (rc == KHUB_OK && target->axis_count)
         rc = khub_slot_slice(p->slot, target->axes, target->axis_count, err);
     if (rc == KHUB_OK && bound) rc = khub_slot_bind(p->slot, bound, weight, err);
@@ -199,20 +199,19 @@ static const char *arg_name(const trial *t, int32_t at)
 }
 
 /* What a call must leave alone. */
-static void look_beside(trial *t, const khub__arguments *args, const char *how)
+static void look_beside(trial *t, const khub__arguments *args)
 {
     khub_compare_layer *layer = t->bench->layer;
     int32_t at;
     int64_t where;
     int intact = khub__arguments_are_intact(args, &at, &where);
-    khub__found(layer, KHUB_CHECK_MEMORY, t->name, intact, "wrote %lld bytes %s %s%s",
-                (long long)(where < 0 ? -where : where),
-                where < 0 ? "before the first element of" : "behind the first element of, and beside,",
-                intact ? "" : arg_name(t, at), how);
+    khub__found(layer, KHUB_CHECK_MEMORY, t->name, intact, "wrote %s of %s (byte %lld from its first)",
+                intact ? "" : khub__guarded_where(&args->buffers[at], where), intact ? "" : arg_name(t, at),
+                (long long)where);
     const khub_tensor *prepared = t->target.own ? &t->target.own->prepared.tensor : NULL;
     int same = khub__arguments_are_unchanged(args, t->in, prepared, t->scratch, &at, &where);
-    khub__found(layer, KHUB_CHECK_INPUTS, t->name, same, "changed %s, from element %lld on%s",
-                same ? "" : arg_name(t, at), (long long)where, how);
+    khub__found(layer, KHUB_CHECK_INPUTS, t->name, same, "changed %s, from element %lld on",
+                same ? "" : arg_name(t, at), (long long)where);
 }
 
 /* Rows [from, to) of the batch (all: 0, 0) of what a call left in `args` against the base run's. */
@@ -294,7 +293,7 @@ static int run_base(trial *t, khub_error *err)
     }
     if (rc == KHUB_OK && called == KHUB_OK) {
         get_outputs(t, &args, t->whole);
-        if (t->counts) look_beside(t, &args, "");
+        if (t->counts) look_beside(t, &args);
     }
     khub__arguments_free(&args);
     return rc == KHUB_OK && called != KHUB_OK ? 1 : rc;
@@ -350,7 +349,7 @@ static int run_placed(trial *t, khub__placement placement, const char *how, khub
                     why.message);
         if (called == KHUB_OK) {
             look_at_bits(t, &args, KHUB_CHECK_PLACES, 0, 0, how);
-            look_beside(t, &args, "");
+            look_beside(t, &args);
         }
     }
     khub__arguments_free(&args);
@@ -431,7 +430,7 @@ static void run_cut(trial *t, khub__arguments *args, const khub_slot_axis *axis,
     }
     snprintf(how, sizeof(how), "in %lld pieces along \"%s\"", (long long)parts, axis->axis);
     look_at_bits(t, args, KHUB_CHECK_SLICES, 0, 0, how);
-    look_beside(t, args, "");
+    look_beside(t, args);
 }
 
 static int run_slices(trial *t, khub_error *err)
@@ -440,7 +439,7 @@ static int run_slices(trial *t, khub_error *err)
     const khub_slot_axis *axes;
     size_t count = khub_filling_axes(t->target.filling, &axes);
     khub__arguments args;
-    int rc = arguments(&args, t, &t->target, KHUB__ALIGNED, err);
+    int rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
     for (size_t i = 0; i < count && rc == KHUB_OK; i++)
         for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
             run_cut(t, &args, &axes[i], parts[k]);
@@ -474,7 +473,7 @@ static void run_rows(trial *t, khub__arguments *args, const khub_slot_axis *axis
     if (to - from == 1)
         snprintf(how, sizeof(how), "alone");
     else
-        snprintf(how, sizeof(how), "in a batch of %lld, where row %lld is first,", (long long)(to - from),
+        snprintf(how, sizeof(how), "in a batch of %lld from row %lld on", (long long)(to - from),
                  (long long)from);
     if (rc == KHUB_OK)
         look_at_bits(t, args, KHUB_CHECK_BATCHES, from, to, how);
@@ -487,7 +486,7 @@ static int run_batches(trial *t, khub_error *err)
     khub_slot_axis axis = batch_axis(t);
     khub__arguments args;
     int64_t size, unit;
-    int rc = arguments(&args, t, &t->target, KHUB__ALIGNED, err);
+    int rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
     khub__call whole = call_of(t, &args);
     int can = rc == KHUB_OK && axis.part_count && khub__cut_extent(&size, &unit, &whole, &axis);
     static const int64_t sizes[] = {1, 2, 7, 8};
@@ -544,7 +543,7 @@ static int run_threads(trial *t, khub_error *err)
     khub__call calls[AT_ONCE];
     int rc = KHUB_OK;
     for (int i = 0; i < AT_ONCE && rc == KHUB_OK; i++) {
-        rc = arguments(&args[i], t, &t->target, i % 2 ? KHUB__ALIGNED : KHUB__SHIFTED, err);
+        rc = arguments(&args[i], t, &t->target, KHUB__MIDDLE, err);
         calls[i] = call_of(t, &args[i]);
     }
     at_once work = {.calls = calls};

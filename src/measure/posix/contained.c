@@ -28,6 +28,7 @@ void khub__shared_free(void *memory, size_t bytes)
 }
 
 static struct {
+    int contained; /* this process is a child of khub__contain */
     khub__fault *fault;
     const khub__guarded *buffers;
     int count;
@@ -59,14 +60,6 @@ static void on_fault(int number, siginfo_t *info, void *context)
     signal(number, SIG_DFL);
 }
 
-void khub__watch(khub__fault *fault, const khub__guarded *buffers, int count)
-{
-    watched.count = 0;
-    watched.fault = fault;
-    watched.buffers = buffers;
-    watched.count = buffers ? count : 0;
-}
-
 /* A stack overflow needs another stack to be told on. */
 static void handle_faults(void)
 {
@@ -78,7 +71,17 @@ static void handle_faults(void)
     sigaction(SIGSEGV, &action, NULL);
     sigaction(SIGBUS, &action, NULL);
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        signal(others[i], SIG_DFL); /* whatever the program does about its own */
+        signal(others[i], SIG_DFL);
+}
+
+void khub__watch(khub__fault *fault, const khub__guarded *buffers, int count)
+{
+    watched.count = 0;
+    watched.fault = fault;
+    watched.buffers = buffers;
+    watched.count = buffers ? count : 0;
+    if (watched.contained && buffers)
+        handle_faults(); /* whatever the program, or a library it loaded, does about its own */
 }
 
 /* Status of a child that has done its work: a kernel that calls exit() doesn't choose it by chance. */
@@ -91,6 +94,7 @@ static _Noreturn void run(void (*work)(void *user), void *user, pid_t parent)
     if (getppid() != parent) _exit(1);
 #endif
     (void)parent;
+    watched.contained = 1;
     handle_faults();
     work(user);
     fflush(NULL);

@@ -142,6 +142,14 @@ int khub__guarded_is_intact(const khub__guarded *guarded, int64_t *at)
     return 1;
 }
 
+const char *khub__guarded_where(const khub__guarded *guarded, int64_t at)
+{
+    if (at < 0) return "before the start";
+    return (size_t)at < (size_t)guarded->rows * guarded->pitch - (guarded->pitch - guarded->width)
+               ? "between the rows"
+               : "behind the end";
+}
+
 int khub__guarded_owns(const khub__guarded *guarded, const void *address, int64_t *at)
 {
     const char *a = address;

@@ -1,0 +1,181 @@
+"""khub compare: kernels that lie are found out, each for its own lie, and honest ones pass."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from fakes import REPOS, khub
+
+SANITIZE = os.environ["KHUB_SANITIZE"] == "1"
+
+
+def compare(kernel, *options, status=0):
+    run = khub("compare", kernel, *options, "--json")
+    assert run.returncode == status, run.stdout + run.stderr
+    layers = json.loads(run.stdout)
+    assert all(layer["broken"] == (status == 1) for layer in layers)
+    return layers
+
+
+def liar(lie, *options, status=1):
+    (layer,) = compare(REPOS / f"liar_{lie}", "--dtype=bfloat16", *options, status=status)
+    return layer
+
+
+def broken(layer):
+    return {name for name, check in layer["checks"].items() if check["kept"] is False}
+
+
+def test_an_honest_kernel():
+    layer = liar("honest", status=0)
+    assert broken(layer) == set()
+    assert all(check["kept"] and check["tried"] > 40 for name, check in layer["checks"].items() if name != "tolerance")
+    assert (layer["bit_identical"], layer["deterministic"], layer["batch_invariant"]) == (True, True, True)
+    assert layer["worst"]["worst"] == 0 and layer["promises"] == {
+        "deterministic": True, "tolerance": {"float32": {"ulp": 0}, "bfloat16": {"ulp": 0}}}
+    assert {row["values"] for row in layer["rows"]} == {
+        "normal", "tiny", "huge", "subnormal", "zeros", "infinities", "nan", "ties", "mixed", "bits"}
+
+
+# What each lie must be found as, at least, and words of the first finding of that kind.
+LIES = [
+    ("forgets", "repeats", "out[0] is"),
+    ("reads_behind", "memory", "read behind the end of x (byte 264 from its first)"),
+    ("reads_before", "memory", "read before the start of x (byte -1 from its first)"),
+    ("writes_behind", "memory", "wrote behind the end of out (byte 264 from its first)"),
+    ("writes_before", "memory", "wrote before the start of out (byte -2 from its first)"),
+    ("alignment", "places", "with memory that ends where its tensors do"),
+    ("strides", "places", "with rows that lie apart"),
+    ("batch", "batches", "out[0] is 1.6484375 alone, 1.65625 otherwise"),
+    ("threads", "threads", "beside other threads' calls"),
+    ("adds", "repeats", "over an out of zeros"),
+    ("spoils", "inputs", "changed x, from element 0 on"),
+    ("crashes", "returns", "the process ended: SIGABRT (Aborted)"),
+    ("hangs", "returns", "it doesn't come back"),
+    ("leaves", "returns", "the process ended: it called exit(0)"),
+]
+
+
+@pytest.mark.parametrize("lie, check, words", LIES, ids=[lie for lie, *_ in LIES])
+def test_a_lie(lie, check, words):
+    layer = liar(lie, *["--timeout=1"] * (lie == "hangs"))
+    assert check in broken(layer)
+    found = layer["checks"][check]
+    assert words in found["what"] and found["case"].startswith("bfloat16/normal/")
+    if lie in ("crashes", "hangs", "leaves"):
+        assert found["case"] == "bfloat16/normal/9x384"
+    if check in ("memory", "inputs", "returns", "threads"):
+        assert layer["worst"]["worst"] == 0  # numbers are right all the same
+
+
+def test_one_number_of_a_million():
+    """Off by one ULP at one number of a million: the pass over float32 is dense enough, and says where."""
+    sweep = "--case=float32/bits1/1024x1024" if SANITIZE else "--dtype=float32"  # one million, or eight
+    (layer,) = compare(REPOS / "liar_one_in_million", sweep, status=1)
+    assert broken(layer) == {"tolerance", "identical"}
+    worst = layer["worst"]
+    assert worst["worst"] == 1 and worst["case"].startswith("float32/bits")
+    got, exact = np.float32(worst["got"]), np.float32(worst["exact"])
+    assert np.nextafter(exact, np.float32(np.inf)) == got
+    (again,) = compare(REPOS / "liar_one_in_million", "--case", worst["case"], status=1)
+    assert (again["worst"]["index"], again["worst"]["got"], again["cases"]) == (worst["index"], worst["got"], 1)
+
+
+def test_an_error_is_no_broken_promise():
+    layer = liar("raises", status=0)
+    assert layer["refused"] == 3 and broken(layer) == {"returns"}
+    assert layer["checks"]["returns"]["what"].endswith("ValueError: relu: nothing to do")
+
+
+def test_other_layers_go_on(tmp_path):
+    """One layer whose function crashes, one that layers.md doesn't have; the third is compared."""
+    from fakes import copy
+    build = copy("liar_crashes", tmp_path / "repo")
+    entry = {"function": "relu"}
+    (build / "layers.json").write_text(json.dumps({"layers": {"ReLU": entry, "Nonsense": entry, "Softmax": {"function": "none"}, "SiLU": entry}}))
+    run = khub("compare", tmp_path / "repo", "--json", "--dtype=bfloat16")
+    relu, nonsense, softmax, silu = json.loads(run.stdout)
+    assert run.returncode == 1 and relu["broken"] and silu["broken"]
+    assert "there is no layer \"Nonsense\"" in nonsense["error"] and "no function \"none\"" in softmax["error"]
+    assert silu["worst"]["worst"] > 1  # it is ReLU
+    assert not silu["promises"]["deterministic"]
+
+
+@pytest.mark.parametrize("kernel", ["norm", "softmax", "rotary", "attention", "linear:LinearGeLU", "activation:SiluAndMul"])
+def test_built_in_kernels_keep_their_promises(kernel):
+    options = ["--dtype=bfloat16"] if SANITIZE or "SiluAndMul" in kernel else []
+    for layer in compare(f"khub/{kernel}", *options):
+        assert layer["promises"]["deterministic"] and layer["deterministic"] and layer["batch_invariant"]
+        assert broken(layer) <= {"identical", "classes"} and layer["refused"] == 0
+        assert layer["checks"]["slices"]["tried"] > 50
+
+
+def test_the_reference_agrees_with_the_standard_implementation():
+    """Where that computes in double and rounds once: half an ULP."""
+    (layer,) = compare("khub/norm:LayerNorm", "--dtype=float32")
+    normal = next(row for row in layer["rows"] if row["values"] == "normal")
+    assert 0.49 < normal["other"]["worst"] < 0.5001 and normal["kernel"]["worst"] < 4
+
+
+def test_a_case_and_its_files(tmp_path):
+    """What is saved is what the kernel got: called with it, it gives the worst element."""
+    name = "float32/normal/5x15/bias"
+    (layer,) = compare("khub/norm:LayerNorm", "--case", name, "--save", tmp_path)
+    assert layer["cases"] == 1 and layer["worst"]["case"] == name
+    files = {p.name: np.load(p) for p in tmp_path.iterdir()}
+    assert set(files) == {f"LayerNorm.{arg}.npy" for arg in ("out.exact", "x", "weight", "bias")}
+    x, weight, bias = (files[f"LayerNorm.{arg}.npy"].astype(np.float64) for arg in ("x", "weight", "bias"))
+    exact = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * weight + bias
+    np.testing.assert_allclose(files["LayerNorm.out.exact.npy"], exact, rtol=1e-12)
+    run = khub("call", "khub/norm:layer_norm", "out=float32[5,15]", *(tmp_path / f"LayerNorm.{arg}.npy" for arg in ("x", "weight", "bias")),
+               "1e-05", "-o", tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert np.load(tmp_path / "out.npy").flat[layer["worst"]["index"]] == np.float32(layer["worst"]["got"])
+    (other,) = compare("khub/norm:LayerNorm", "--case", name, "--seed", 5)
+    assert other["worst"] != layer["worst"]
+
+
+def test_two_kernels_and_a_function():
+    (layer,) = compare("khub/activation:ReLU", REPOS / "liar_honest", "--dtype=bfloat16")
+    assert layer["bit_identical"] and layer["other"] == str(REPOS / "liar_honest")
+    (layer,) = compare(f"{REPOS}/liar_forgets:relu", "--layer=ReLU", "--args=out,x", "--case=float32/normal/4x33", status=0)
+    assert layer["deterministic"] is False and layer["promises"] == {"deterministic": False, "tolerance": {}}
+    assert layer["checks"]["slices"]["tried"] == 0  # nobody said where it may be cut
+
+
+def test_for_people():
+    run = khub("compare", REPOS / "liar_writes_behind", "--case=float32/normal/3x5")
+    lines = run.stdout.splitlines()
+    assert run.returncode == 1 and run.stderr == ""
+    assert lines[0].endswith("liar_writes_behind:ReLU (relu, " + os.path.basename(str(next((REPOS / "liar_honest/build").iterdir()))) + ") beside standard")
+    assert any(line.startswith("  memory: ") and "first in float32/normal/3x5: wrote behind the end of out (byte 60 from its first)" in line
+               for line in lines)
+    assert lines[-1].startswith("  BROKEN: 1 cases, ")
+    assert any(line.startswith("  bit-identical: yes; deterministic: ") for line in lines)
+
+
+@pytest.mark.parametrize("arguments, status, words", [
+    ([], 2, "which kernel?"),
+    (["khub/norm", "khub/norm", "khub/norm"], 2, "is a third"),
+    (["khub/norm:LayerNorm", "--args=out,x"], 2, "--args goes with --layer"),
+    (["khub/norm", "--layer=LayerNorm"], 2, "names no function"),
+    (["khub/norm:Softmax"], 1, "it has: RMSNorm"),
+    (["khub/norm", "--dtype=float33"], 2, "float33"),
+    (["khub/norm:f", "--layer=Nonsense"], 2, "there is no layer \"Nonsense\""),
+    (["khub/norm:f", "--layer=GeLU", "--case=float32/odd/3"], 2, "there is no such class of values"),
+    (["khub/norm:LayerNorm", "--save=/nowhere"], 1, "--save /nowhere"),
+    ([f"{REPOS}/empty"], 1, "has no layers.json"),
+    ([f"{REPOS}/crash_on_load"], 1, "loading the kernel ended the process: SIGSEGV"),
+    ([f"{REPOS}/exit_on_load"], 1, "loading the kernel ended the process: it called exit(3)"),
+    (["./no-such-kernel"], 1, "no-such-kernel"),
+])
+def test_what_cannot_be(arguments, status, words):
+    run = khub("compare", *arguments)
+    assert (run.returncode, run.stdout) == (status, "") and words in run.stderr, run.stderr
+
+
+def test_a_case_that_a_layer_cannot_have():
+    run = khub("compare", "khub/norm:LayerNorm", "--case=float32/normal/3x0")
+    assert run.returncode == 1 and "its extents are" in run.stdout

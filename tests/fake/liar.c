@@ -1,0 +1,123 @@
+/* relu(out, x): ReLU, float32 or bfloat16, any strides, and one lie (README.md). Built once for each. */
+#include "fake.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum {
+    HONEST,
+    FORGETS,        /* another result at every third call */
+    ONE_IN_MILLION, /* off by one ULP at one number of 10^6 */
+    READS_BEHIND,
+    READS_BEFORE,
+    WRITES_BEHIND,
+    WRITES_BEFORE,
+    ALIGNMENT, /* another result where out isn't 32-byte aligned */
+    STRIDES,   /* takes rows for neighbours */
+    BATCH,     /* another result where there is more than one row */
+    THREADS,   /* another result while another call is going on */
+    ADDS,      /* to what out holds */
+    SPOILS,    /* x */
+    CRASHES,   /* with more than 500 elements */
+    HANGS,
+    LEAVES,
+    RAISES
+};
+
+static int64_t count(const DLTensor *t)
+{
+    int64_t elements = 1;
+    for (int32_t i = 0; i < t->ndim; i++)
+        elements *= t->shape[i];
+    return elements;
+}
+
+/* Element i in row-major order. */
+static char *at(const DLTensor *t, int64_t i)
+{
+    int64_t offset = 0, compact = 1;
+    for (int32_t d = t->ndim; d-- > 0; i /= t->shape[d], compact *= t->shape[d])
+        offset += i % t->shape[d] * (t->strides && FAKE_LIE != STRIDES ? t->strides[d] : compact);
+    return (char *)t->data + t->byte_offset + offset * (t->dtype.bits / 8);
+}
+
+static float get(const DLTensor *t, const char *from)
+{
+    uint32_t bits = 0;
+    float f;
+    memcpy((char *)&bits + (t->dtype.bits == 16 ? 2 : 0), from, t->dtype.bits / 8);
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
+static void put(const DLTensor *t, char *to, float f)
+{
+    memcpy(to, (const char *)&f + (t->dtype.bits == 16 ? 2 : 0), t->dtype.bits / 8);
+}
+
+/* The next number of the dtype. */
+static float off_by_one(const DLTensor *t, float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    bits += t->dtype.bits == 16 ? 0x10000 : 1;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
+/* One pattern of about 10^6, nowhere near any other; the multiplier is a prime. */
+static int is_one_in_million(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, 4);
+    return bits * 2654435761u < 4295 && bits && bits < 0x7f000000;
+}
+
+static atomic_int running;
+
+/* What is wrong with the first element, if anything is. */
+static int lies(const DLTensor *out)
+{
+    static int calls;
+    if (FAKE_LIE == FORGETS) return ++calls % 3 == 0;
+    if (FAKE_LIE == ALIGNMENT) return (uintptr_t)at(out, 0) % 32 != 0;
+    if (FAKE_LIE == BATCH) return out->ndim > 1 && out->shape[0] > 1;
+    if (FAKE_LIE != THREADS) return 0;
+    atomic_fetch_add(&running, 1);
+    usleep(200);
+    return atomic_fetch_sub(&running, 1) > 1;
+}
+
+/* Wild accesses, as a loop of vectors that forgets about the rest would make them. */
+static void stray(const DLTensor *out, const DLTensor *x)
+{
+    int item = x->dtype.bits / 8;
+    volatile char *last = at(x, count(x) - 1), *first = at(x, 0);
+    if (FAKE_LIE == READS_BEHIND) (void)last[item];
+    if (FAKE_LIE == READS_BEFORE) (void)first[-1];
+    if (FAKE_LIE == WRITES_BEHIND) put(out, at(out, count(out) - 1) + item, 0);
+    if (FAKE_LIE == WRITES_BEFORE) put(out, at(out, 0) - item, 0);
+    if (FAKE_LIE == SPOILS) put(x, at(x, 0), 7);
+    if (count(x) <= 500) return;
+    if (FAKE_LIE == CRASHES) abort();
+    if (FAKE_LIE == LEAVES) exit(0);
+    while (FAKE_LIE == HANGS)
+        pause();
+}
+
+FAKE(relu)
+{
+    UNUSED;
+    const DLTensor *out = args[0].v_ptr, *x = args[1].v_ptr;
+    if (FAKE_LIE == RAISES && count(x) == 0) return raise_error("ValueError", "relu: nothing to do");
+    if (count(x) == 0) return 0;
+    int lie = lies(out);
+    for (int64_t i = 0; i < count(x); i++) {
+        float f = get(x, at(x, i)), y = f < 0 ? 0 : f;
+        if (FAKE_LIE == ADDS && get(out, at(out, i)) == 0) y += 1;
+        if ((lie && i == 0) || (FAKE_LIE == ONE_IN_MILLION && is_one_in_million(f))) y = off_by_one(out, y);
+        put(out, at(out, i), y);
+    }
+    stray(out, x);
+    return 0;
+}
