@@ -15,7 +15,7 @@ typedef struct steps {
     uint64_t total;      /* of the distances */
     uint32_t most;       /* the largest of them */
     uint32_t biggest;    /* magnitude */
-    uint32_t least_of_b; /* magnitude, where the bits differ; all ones: nowhere */
+    uint32_t least_of_b; /* magnitude, where the bits differ; no number's: nowhere */
     size_t same;         /* pairs of the same bits */
     khub__tops tops;
 } steps;
@@ -113,11 +113,10 @@ KHUB__INLINE steps steps_of_16(const char *a, const char *b, size_t count)
         top_b = _mm256_max_epi16(top_b, order_y);
     }
     __m256i biggest = _mm256_max_epi16(_mm256_max_epi16(top_a, top_b), _mm256_abs_epi16(low));
-    uint32_t smallest = min_of_unsigned(_mm256_min_epu32(even(least), odd(least)));
     return (steps){sum_of(total) + (uint32_t)count * 0x8000,
                    max_of_unsigned(_mm256_max_epu32(even(most), odd(most))),
                    max_of_signed(max_of_two(biggest)),
-                   smallest == UINT16_MAX ? UINT32_MAX : smallest,
+                   min_of_unsigned(_mm256_min_epu32(even(least), odd(least))),
                    sum_of(_mm256_add_epi32(even(same), odd(same))),
                    {(int32_t)max_of_signed(max_of_two(top_a)), (int32_t)max_of_signed(max_of_two(top_b))}};
 }

@@ -35,7 +35,7 @@ static khub_comparison compare(const char *dtype, const void *a, const void *b, 
     return compare_as(dtype, a, dtype, b, n);
 }
 
-static double near_to(double x, double y)
+static int near_to(double x, double y)
 {
     return fabs(x - y) <= 1e-14 * fabs(y);
 }
@@ -163,6 +163,9 @@ START_TEST(cosine_of_zeros)
     ck_assert_double_eq(compare("float32", one, zero, 2).cosine, 0);
     ck_assert_double_eq(compare("float32", one, minus, 2).cosine, -1);
     ck_assert_double_eq(compare("float32", one, other, 2).cosine, 0);
+    const float large[] = {1e20f, 1e20f}, small[] = {1e-20f, 0};
+    ck_assert(near_to(compare("float32", large, small, 2).cosine, sqrt(0.5)));
+    ck_assert(near_to(compare("float32", small, large, 2).cosine, sqrt(0.5)));
 }
 END_TEST
 
@@ -496,6 +499,15 @@ START_TEST(argmax_of_long_rows)
         ck_assert_uint_eq(c.absolute.index, (uint64_t)i);
         a[i] = b[i] = kept;
     }
+    for (int i = 0; i < LONG_ROW; i++)
+        a[i] = b[i] = -1;
+    a[2001] = b[2001] = 0;
+    a[2000] = -0.0f; /* no smaller than +0, and first */
+    khub_comparison c = compare("float32", a, b, LONG_ROW);
+    ck_assert_uint_eq(c.argmax_same, 0);
+    b[2000] = 0;
+    c = compare("float32", a, b, LONG_ROW);
+    ck_assert_uint_eq(c.argmax_same, 1);
 }
 END_TEST
 
@@ -603,6 +615,10 @@ static void fill_block(char *a, char *b, khub_dtype dtype, size_t count, unsigne
         if (r >> 42 & 1) x |= sign;
         y = x + off;
         if (form & 16 && (r >> 43) % 16 == 0) y ^= sign;
+        if (form & 8 && r >> 47 & 1) {
+            uint32_t kept = x;
+            x = y, y = kept;
+        }
         memcpy(a + i * item, &x, item);
         memcpy(b + i * item, &y, item);
     }
@@ -731,6 +747,23 @@ START_TEST(pieces_are_the_whole)
 }
 END_TEST
 
+/* Small errors beside a large one: none is lost, in however many calls they come. */
+START_TEST(sums_keep_what_is_small)
+{
+    khub_comparison added = {0}, merged = {0}, one;
+    for (int i = 0; i < 11; i++) {
+        double a = i ? 1 : 0x1p53, b = 0;
+        khub_tensor x = khub_tensor_over(&a, dtype_of("float64"), 0, NULL),
+                    y = khub_tensor_over(&b, dtype_of("float64"), 0, NULL);
+        ck_khub_ok(khub_comparison_add(&added, &x, &y, &err), &err);
+        ck_khub_ok(khub_compare_tensors(&one, &x, &y, &err), &err);
+        ck_khub_ok(khub_comparison_merge(&merged, &one, &err), &err);
+    }
+    ck_assert_double_eq(added.mean_absolute, (0x1p53 + 10) / 11);
+    ck_assert_double_eq(merged.mean_absolute, (0x1p53 + 10) / 11);
+}
+END_TEST
+
 START_TEST(merged_with_itself)
 {
     const float a[] = {1, 2}, b[] = {1, 3};
@@ -812,4 +845,4 @@ UNIT("numerics", by_hand, nothing_differs, classes, special_values_do_not_measur
      relative_where_the_expected_is_zero, cosine_of_zeros, every_pair_of_float8, neighbours,
      beside_wider_ones, rounding_of_wider_ones, float64_by_hand, integers, argmax, argmax_of_long_rows,
      strided_is_contiguous, fast_is_plain, fast_leaves_the_rest, broadcast, pieces_are_the_whole,
-     merged_with_itself, empty_ones, misuse)
+     sums_keep_what_is_small, merged_with_itself, empty_ones, misuse)
