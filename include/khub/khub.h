@@ -14,6 +14,7 @@
 #include <khub/variant.h>
 #include <khub/hub.h>
 #include <khub/cache.h>
+#include <khub/signature.h>
 #include <khub/kernel.h>
 #include <khub/mapping.h>
 #include <khub/layer.h>

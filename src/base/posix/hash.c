@@ -1,8 +1,8 @@
 #include "base/hash.h"
 
+#include "base/crypto.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/symbols.h"
 
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -26,10 +26,6 @@ struct crypto {
 
 static const khub__symbol symbols[] = {CRYPTO_FUNCTIONS(SYMBOL){NULL, 0}};
 
-/* What is called here is the same in all of them. */
-static const char *const libraries[] = {"libcrypto.so.3",    "libcrypto.so.4", "libcrypto.so.1.1",
-                                        "libcrypto.3.dylib", "libcrypto.so",   NULL};
-
 static struct crypto crypto;
 static int opened = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two above until `opened` is KHUB_OK */
@@ -42,14 +38,7 @@ struct khub__hash {
 static int open_crypto(khub_error *err)
 {
     pthread_mutex_lock(&lock);
-    if (opened != KHUB_OK) {
-        khub_error why = {0};
-        opened = khub__symbols_open(&crypto, symbols, libraries, KHUB_E_UNSUPPORTED, &why);
-        if (opened != KHUB_OK)
-            khub__fail(err, KHUB_E_UNSUPPORTED,
-                       "content can't be hashed without OpenSSL's libcrypto (package libssl3): %s",
-                       why.message);
-    }
+    if (opened != KHUB_OK) opened = khub__crypto_open(&crypto, symbols, "content can't be hashed", err);
     int rc = opened;
     pthread_mutex_unlock(&lock);
     return rc;
