@@ -49,8 +49,7 @@ typedef struct khub_comparison {
 
     double identical_share; /* identical / count; 1 when there are no pairs */
     double mean_ulp, mean_absolute;
-    /* Of squares, which float64 from about 1e154 on makes infinite (and the cosine NaN), below 1e-154 zero.
-     */
+    /* Of squares: float64 elements past 1e154 make them infinite (the cosine NaN), below 1e-154 zero. */
     double rms;    /* root of the mean of (a - b)² */
     double cosine; /* of all a and all b as two vectors; both all zero: 1, one of them: 0 */
 
@@ -78,9 +77,9 @@ KHUB_API int khub_compare_tensors(khub_comparison *out, const khub_tensor *a, co
 KHUB_API int khub_comparison_add(khub_comparison *sum, const khub_tensor *a, const khub_tensor *b,
                                  khub_error *err);
 
-/* As if the pairs of *other had been added to *into: counts and maxima are the same, means, rms and cosine
- * but for their last bits. So threads that compare on their own are put together. KHUB_E_INVAL: other dtypes.
- */
+/* As if the pairs of *other had been added to *into: the same counts and maxima; means, rms, cosine and the
+ * largest relative error but for their last bits. So what threads compared on their own is put together.
+ * KHUB_E_INVAL: other dtypes. */
 KHUB_API int khub_comparison_merge(khub_comparison *into, const khub_comparison *other, khub_error *err);
 
 #ifdef __cplusplus

@@ -2,6 +2,8 @@
 
 #include "numerics/format.h"
 
+#include <float.h>
+
 /* Knuth's TwoSum: the rounded sum, and exactly what rounding took. */
 void khub__sum_add(khub_comparison *c, int which, double x)
 {
@@ -60,7 +62,8 @@ void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs)
 
 double khub__relative_bound(const khub_comparison *c)
 {
-    return c->relative.value * (1 + 0x1p-51);
+    double bound = c->relative.value * (1 + 0x1p-51);
+    return bound < DBL_MAX ? bound : DBL_MAX; /* infinity times 0 would be no number */
 }
 
 static void keep_worse(khub_worst *worst, double value, const khub_comparison *c, const khub__pairs *pairs,

@@ -419,6 +419,16 @@ START_TEST(float64_by_hand)
     ck_assert_double_eq(c.mean_ulp, 1);
     ck_assert_double_eq(c.absolute.value, 0x1p-52);
     ck_assert_double_eq(c.relative.value, 2);
+    const double far[] = {1e300, 1, 2}, tiny[] = {0x1p-1074, 0, 1};
+    c = compare("float64", far, tiny, 3);
+    ck_assert_double_eq(c.relative.value, INFINITY);
+    ck_assert_uint_eq(c.relative.index, 0);
+    c = compare("float64", far, tiny, 1);
+    int64_t two = 2;
+    khub_tensor x = khub_tensor_over((void *)(uintptr_t)(far + 1), dtype_of("float64"), 1, &two),
+                y = khub_tensor_over((void *)(uintptr_t)(tiny + 1), dtype_of("float64"), 1, &two);
+    ck_khub_ok(khub_comparison_add(&c, &x, &y, &err), &err); /* with an infinite error already there */
+    ck_assert_uint_eq(c.zero_missed, 1);
 }
 END_TEST
 
