@@ -102,6 +102,18 @@ KHUB_API void khub_filling_prepare_args(const khub_filling *filling, khub_value 
 KHUB_API int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
                                int32_t n, khub_error *err);
 
+/* For a pool where kernels may fail (KHUB_ON_ERROR_STANDARD): before a call, with its own arguments, whole
+ * and not prepared. *out NULL: a failure is the call's. Otherwise each piece that fails is said to
+ * khub_kept_fail, from any thread, and khub_kept_settle, once all have ended, does the whole call again by
+ * the standard function if one did, and frees. KHUB_E_NOMEM, KHUB_E_UNSUPPORTED (what can't be saved); settle
+ * as khub_slot_call. */
+typedef struct khub_kept khub_kept;
+KHUB_API int khub_filling_keep(khub_kept **out, const khub_slot *slot, const khub_filling *filling,
+                               const khub_value *args, int32_t n, khub_error *err);
+KHUB_API void khub_kept_fail(khub_kept *kept, const khub_error *why);
+KHUB_API int khub_kept_settle(khub_kept *kept, const khub_slot *slot, const khub_value *args, int32_t n,
+                              khub_error *err); /* NULL is a no-op */
+
 /* The i-th slot in the order of adding; NULL past the last. */
 KHUB_API size_t khub_layers_count(const khub_layers *layers);
 KHUB_API khub_slot *khub_layers_at(const khub_layers *layers, size_t i);
@@ -139,42 +151,86 @@ typedef struct khub_shadow {
 /* Copies the sums of a slot; any thread. 0 (and zeros): it was never shadowed. */
 KHUB_API int khub_slot_shadow(khub_shadow *out, const khub_slot *slot);
 
+/* How many calls of the slot a kernel failed in and the standard function did again, ever. */
+KHUB_API uint64_t khub_slot_retried(const khub_slot *slot);
+
 KHUB_API const char *khub_slot_path(const khub_slot *slot);
 KHUB_API const char *khub_slot_layer(const khub_slot *slot);
+
+/* What becomes of slots that no kernel serves. */
+typedef enum khub_fallback {
+    KHUB_FALLBACK_ALLOW, /* the standard function stays, and the report says why */
+    KHUB_FALLBACK_NAMED, /* what the mapping names must serve; what it leaves out may stay standard */
+    KHUB_FALLBACK_REFUSE /* every slot must be served, but for those that the mapping leaves standard by "" */
+} khub_fallback;
+
+/* What becomes of a call in which a kernel fails. */
+typedef enum khub_on_error {
+    KHUB_ON_ERROR_FAIL,    /* it fails: KHUB_E_KERNEL, with slot and kernel in the message */
+    KHUB_ON_ERROR_STANDARD /* the standard function does it again, told once per slot and counted
+                            * (khub_slot_retried). Inputs that share memory with an output are saved before
+                            * each call, which costs a copy */
+} khub_on_error;
 
 typedef struct khub_kernelize_options {
     size_t struct_size;            /* set by KHUB_INIT */
     const char *mapping;           /* JSON text, see docs/layers.md; NULL: the default mapping */
     const khub_platform *platform; /* borrowed during the call; NULL: this machine */
-    int require;                   /* not 0: what the mapping names must serve; an error lists what doesn't */
-    const char *mapping_file;      /* a file that holds the mapping, in place of `mapping`: paths in it start
-                                    * from its folder, and messages name it; NULL: none */
+    khub_fallback fallback;
+    const char *mapping_file;    /* a file that holds the mapping, in place of `mapping`: paths in it start
+                                  * from its folder, and messages name it; NULL: none */
     const khub_hub_options *hub; /* for kernels of the Hub; borrowed during the call; NULL: as the environment
-                                  * says */
+                                  * says. Its progress function is called from the caller's thread */
     const khub_mapping *kernels; /* a mapping in place of `mapping` and `mapping_file`; borrowed during the
                                   * call; NULL: none */
+    const char *device;          /* of the slots: "cpu", "cuda", "cuda:89"; NULL: "cpu" */
+    int mode;                    /* KHUB_MODE_...; 0: INFERENCE */
+    int deterministic;           /* not 0: only functions that promise to be deterministic serve */
+    khub_on_error on_error;
 } khub_kernelize_options;
 
 typedef struct khub_report khub_report;
+
+/* One entry of the mapping that a slot could have been filled from. Strings are the report's; NULL where
+ * there is none. */
+typedef struct khub_slot_candidate {
+    const char *kernel; /* as the mapping names it; "": standard on purpose; NULL: `reason` has its fault */
+    const char *layer;  /* of the kernel's layers.json; NULL: the slot's */
+    const char *device; /* for which it stands: "cpu", "cuda:75-89", "*" */
+    int mode;           /* KHUB_MODE_..., likewise */
+    int serves;         /* 1: this one is in the slot; those behind it weren't needed */
+    const char *reason; /* why it doesn't serve */
+    const char *from;   /* the mapping's file or name */
+} khub_slot_candidate;
 
 /* What became of one slot. Strings are the report's; NULL where there is none. */
 typedef struct khub_slot_report {
     const char *path, *layer;
     const char *kernel; /* "khub/norm"; NULL: the standard function stayed */
     const char *variant, *function;
-    const char *reason; /* why the standard function stayed */
+    const char *reason; /* why the standard function stayed: that of the first candidate */
     int deterministic;
-    int mapped; /* 1: the mapping names a kernel for this layer */
+    int mapped;             /* 1: the mapping names a kernel for this slot */
+    int disabled;           /* 1: the standard function serves until khub_layers_disable is undone */
+    const char *repository; /* "org/name"; NULL: a directory */
+    const char *commit;     /* of a kernel of the Hub */
+    const char *build;      /* directory of the build */
+    int64_t version;        /* metadata.json's; -1: no kernel serves */
+    const khub_slot_candidate *candidates; /* in the order in which they are tried */
+    size_t candidate_count;
 } khub_slot_report;
 
-/* Puts the kernels of the mapping into the slots they fit (inference, CPU). A miss, also of a kernel that
- * can't be had offline, is a line in *report (may be NULL), never an error, unless `require`.
+/* Puts the kernels of the mapping into the slots they fit: into each the first of its candidates that serves.
+ * Each kernel is got once, and when a slot needs it; those of the Hub several at a time, in threads that end
+ * with this call. A slot keeps what is in it where the same build of the same commit would serve it by the
+ * same function, its weight not prepared again; so a second call of the same options changes nothing. After
+ * it no call opens a file or a connection. A miss, also of a kernel that can't be had offline, is a line in
+ * *report (may be NULL), never an error, unless `fallback` says so; after an error every slot is as it was.
  * USE_HUB_KERNELS=0|OFF|NO leaves every slot standard, DISABLE_KERNEL_MAPPING=1 leaves nothing of the default
  * mapping.
- * With `require`, each kernel that the mapping names must serve all slots of its layer, and, unless it is
- * the built-in mapping, there must be such a slot.
- * KHUB_E_FORMAT, KHUB_E_NOTFOUND, KHUB_E_IO (the mapping), KHUB_E_NOBUILD (require), KHUB_E_CANCELED
- * (hub->progress said so), KHUB_E_NOMEM. */
+ * With KHUB_FALLBACK_NAMED and REFUSE there must be a slot for each layer that somebody's mapping names.
+ * KHUB_E_FORMAT, KHUB_E_NOTFOUND, KHUB_E_IO (the mapping), KHUB_E_NOBUILD (fallback: all misses at once),
+ * KHUB_E_CANCELED (hub->progress said so), KHUB_E_INVAL, KHUB_E_NOMEM. */
 KHUB_API int khub_kernelize(khub_layers *layers, const khub_kernelize_options *options, khub_report **report,
                             khub_error *err);
 /* Puts the standard function back into every slot. */

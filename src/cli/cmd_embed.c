@@ -63,7 +63,7 @@ static int fill_slots(struct job *job, khub_report **report, khub_error *err)
 {
     khub_kernelize_options options;
     KHUB_INIT(&options);
-    options.require = job->require;
+    options.fallback = job->require ? KHUB_FALLBACK_NAMED : KHUB_FALLBACK_ALLOW;
     if (!job->kernels) {
         /* for the report alone; that every slot stays standard is what was asked for */
         khub_set_log(NULL, NULL);

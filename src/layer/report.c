@@ -2,50 +2,107 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "platform/pool.h"
 
-/* The strings of a line, for what treats them all alike. */
-enum { STRINGS = 6 };
-static void strings_of(khub_slot_report *line, const char ***out)
+/* All that it says stands in the pool. Slots that became the same share their texts. */
+struct khub_report {
+    khub__pool pool;
+    khub_slot_report *slots;
+    size_t count, filled;
+};
+
+static void show_candidate(khub_slot_candidate *out, khub__pool *pool, const khub__choice *choice, size_t i)
 {
-    out[0] = &line->path, out[1] = &line->layer, out[2] = &line->kernel;
-    out[3] = &line->variant, out[4] = &line->function, out[5] = &line->reason;
+    const khub__entry *entry = choice->group->all.entry[i];
+    char device[KHUB__TARGET_MAX];
+    out->kernel = khub__pool_text(pool, entry->kernel);
+    out->layer = khub__pool_text(pool, entry->layer);
+    out->device = khub__pool_text(pool, khub__target_text(device, &entry->target));
+    out->mode = entry->line.mode;
+    out->from = khub__pool_text(pool, entry->from);
+    out->serves = choice->filling && i == choice->at;
+    out->reason = khub__pool_text(pool, khub__choice_reason(choice, i));
 }
 
-khub_report *khub__report_new(size_t count)
+static void show_candidates(khub_slot_report *line, khub__pool *pool, const khub__choice *choice)
+{
+    size_t count = choice->group->all.count;
+    khub_slot_candidate *list = khub__pool_take(pool, count, sizeof(*list));
+    for (size_t i = 0; list && i < count; i++)
+        show_candidate(&list[i], pool, choice, i);
+    line->candidates = list;
+    line->candidate_count = list ? count : 0;
+}
+
+static void show_kernel(khub_slot_report *line, khub__pool *pool, const khub_filling *filling)
+{
+    const khub_kernel *kernel = filling->recipe->source->kernel;
+    const char *name = khub_kernel_name(kernel);
+    line->kernel = khub__pool_text(pool, name);
+    if (khub_name_kind_of(name) == KHUB_NAME_HUB)
+        line->repository = khub__pool_textf(pool, "%.*s", (int)strcspn(name, "@"), name);
+    line->version = khub_kernel_version(kernel);
+    line->commit = khub__pool_text(pool, khub_kernel_commit(kernel));
+    line->build = khub__pool_text(pool, khub_kernel_build(kernel));
+    line->variant = khub__pool_text(pool, khub_kernel_variant(kernel));
+    line->function = khub__pool_text(pool, filling->recipe->name);
+    line->deterministic = filling->recipe->deterministic;
+}
+
+/* The line of a slot but for what is the slot's own. */
+static khub_slot_report *show(khub__pool *pool, const khub__choice *choice)
+{
+    khub_slot_report *line = khub__pool_take(pool, 1, sizeof(*line));
+    if (!line) return NULL;
+    line->layer = choice->group->layer->name; /* static */
+    line->mapped = choice->group->named;
+    line->version = -1;
+    if (choice->filling) show_kernel(line, pool, choice->filling);
+    line->reason = khub__pool_text(pool, khub__choice_why(choice));
+    show_candidates(line, pool, choice);
+    return line;
+}
+
+static const khub_slot_report *line_of(khub__pool *pool, const khub__choice *choice)
+{
+    const void **shown = &choice->group->shown[choice->at];
+    if (choice->own) return show(pool, choice);
+    if (!*shown) *shown = show(pool, choice);
+    return *shown;
+}
+
+static void fill(khub_report *report, const khub__decision *d)
+{
+    for (size_t i = 0; i < d->layers->count && !report->pool.failed; i++) {
+        const khub_slot_report *line = line_of(&report->pool, &d->choices[i]);
+        if (!line) return;
+        khub_slot_report *own = &report->slots[i];
+        *own = *line;
+        own->path = khub__pool_text(&report->pool, d->layers->slots[i]->path);
+        own->disabled = d->layers->slots[i]->disabled;
+        report->filled += own->kernel != NULL;
+    }
+    report->count = d->layers->count;
+}
+
+int khub__report_make(khub_report **out, khub__decision *d, khub_error *err)
 {
     khub_report *report = khub__calloc(1, sizeof(*report));
-    if (!report) return NULL;
-    report->slots = khub__calloc(count, sizeof(*report->slots));
-    if (report->slots) return report;
-    khub__free(report);
-    return NULL;
-}
-
-int khub__report_add(khub_report *report, const khub_slot_report *line, khub_error *err)
-{
-    khub_slot_report own = *line;
-    const char **copies[STRINGS];
-    size_t length[STRINGS], all = 0;
-    strings_of(&own, copies);
-    for (int i = 0; i < STRINGS; i++)
-        all += length[i] = *copies[i] ? strlen(*copies[i]) + 1 : 0;
-    char *at = khub__malloc(all); /* one block, starting with the path */
-    if (!at) return khub__fail_memory(err, "writing a report");
-    for (int i = 0; i < STRINGS; i++) {
-        if (*copies[i]) *copies[i] = memcpy(at, *copies[i], length[i]);
-        at += length[i];
+    if (!report) return khub__fail_memory(err, "writing a report");
+    report->slots = khub__pool_take(&report->pool, d->layers->count, sizeof(*report->slots));
+    if (!report->pool.failed) fill(report, d);
+    if (report->pool.failed) {
+        khub_report_free(report);
+        return khub__fail_memory(err, "writing a report");
     }
-    report->slots[report->count++] = own;
-    report->filled += own.kernel != NULL;
+    *out = report;
     return KHUB_OK;
 }
 
 void khub_report_free(khub_report *report)
 {
     if (!report) return;
-    for (size_t i = 0; i < report->count; i++)
-        khub__free((void *)(uintptr_t)report->slots[i].path);
-    khub__free(report->slots);
+    khub__pool_free(&report->pool);
     khub__free(report);
 }
 

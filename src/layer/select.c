@@ -22,7 +22,7 @@ static int check_pattern(const char *pattern, khub_error *err)
     khub__text text = {0};
     khub_error why = {0};
     khub__text_addf(&text, "Linear(%s)", pattern);
-    int rc = text.failed ? khub__fail_memory(err, "reading a pattern")
+    int rc = text.failed ? khub__fail_memory(&why, "reading a pattern")
                          : khub__key_parse(&key, text.data, pattern, &why);
     if (rc == KHUB_OK && key->part_count != 1)
         rc = khub__fail(&why, KHUB_E_FORMAT, "%s: is no pattern of paths", pattern);

@@ -222,8 +222,8 @@ void khub_filling_prepare_args(const khub_filling *filling, khub_value *args, in
     if (at >= 0 && at < n) args[at] = khub_arg_tensor(&filling->prepared.tensor);
 }
 
-__attribute__((noinline)) static int call_adapted(const khub_slot *slot, const khub_filling *filling,
-                                                  const khub_value *args, int32_t n, khub_error *err)
+int khub__call_adapted(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,
+                       khub_error *err)
 {
     khub_value own[KHUB__MAX_ARGS];
     if (filling->prepared_arg >= 0 && n == filling->arg_count) {
@@ -240,7 +240,7 @@ __attribute__((noinline)) static int call_first(const khub_slot *slot, const khu
 {
     khub__reader *reader = khub__reader_of_thread();
     khub__reader_enter(reader);
-    int rc = call_adapted(slot, khub_slot_filling(slot), args, n, err);
+    int rc = khub__call_kept(slot, khub_slot_filling(slot), args, n, err);
     khub__reader_leave(reader);
     return rc;
 }
@@ -251,8 +251,9 @@ int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khu
     uint64_t was = khub__reader_hop_in(reader);
     if (__builtin_expect(was == KHUB__READER_UNLISTED, 0)) return call_first(slot, args, n, err);
     const khub_filling *now = atomic_load_explicit(&slot->now, memory_order_acquire);
-    int rc = __builtin_expect(now->plain_count == n, 1) ? call_function(slot, now, args, n, err)
-                                                        : call_adapted(slot, now, args, n, err);
+    int is_plain = now->plain_count == n && !atomic_load_explicit(&slot->retries, memory_order_relaxed);
+    int rc = __builtin_expect(is_plain, 1) ? call_function(slot, now, args, n, err)
+                                           : khub__call_kept(slot, now, args, n, err);
     khub__reader_hop_out(reader, was);
     return rc;
 }
@@ -314,6 +315,11 @@ int khub_slot_slice(khub_slot *slot, const khub_slot_axis *axes, size_t count, k
     slot->standard.axes = own;
     slot->standard.axis_count = count;
     return KHUB_OK;
+}
+
+uint64_t khub_slot_retried(const khub_slot *slot)
+{
+    return atomic_load(&slot->retried);
 }
 
 const char *khub_slot_path(const khub_slot *slot)

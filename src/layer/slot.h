@@ -46,9 +46,11 @@ struct khub_filling {
 
 struct khub_slot {
     _Atomic(const khub_filling *) now;
+    atomic_int retries; /* 1: a call that a kernel fails in is the standard function's */
     char *path;
     const khub__layer_def *layer;
     khub_dtype dtype;
+    atomic_ullong retried;                    /* calls that were, ever */
     int disabled;                             /* the standard function serves, whatever `kernel` is */
     const khub_tensor *bound[KHUB__MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */
     khub_filling standard;
@@ -83,6 +85,13 @@ void khub__slot_settle(khub_slot *slot);
 /* As khub_layers_match; KHUB_E_NOTFOUND too when there is no such slot. */
 int khub__layers_select(khub_slot ***out, size_t *count, const khub_layers *layers, const char *pattern,
                         khub_error *err);
+
+/* Calls with the slot's own arguments: the prepared ones are put in, and what is needed for a failure kept.
+ */
+int khub__call_adapted(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,
+                       khub_error *err);
+int khub__call_kept(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,
+                    khub_error *err);
 
 /* Gives one use up. The last one's filling waits until no call can be in it. */
 void khub__filling_give_up(khub_layers *layers, khub_filling *filling);

@@ -3,8 +3,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "kernel/machine.h"
 
-enum { MAX_KERNELS = 4096 };
+enum { MAX_KERNELS = 65536 };
 
 static int read_mapping(khub_mapping **out, const khub_kernelize_options *options, khub_error *err)
 {
@@ -30,8 +31,9 @@ int khub__sources_new(khub__sources **out, khub_layers *layers, const khub_kerne
     *out = khub__calloc(1, sizeof(**out));
     if (!*out) return khub__fail_memory(err, "reading a mapping");
     (*out)->layers = layers;
-    (*out)->platform = options->platform;
-    int rc = read_hub(&(*out)->hub, options, err);
+    (*out)->with.platform = options->platform;
+    int rc = read_hub(&(*out)->with.hub, options, err);
+    if (rc == KHUB_OK) rc = khub__on_parse(&(*out)->on, options->device ? options->device : "cpu", err);
     if (rc == KHUB_OK) rc = read_mapping(&(*out)->mapping, options, err);
     if (rc == KHUB_OK) return KHUB_OK;
     khub__sources_free(*out);
@@ -42,45 +44,87 @@ int khub__sources_new(khub__sources **out, khub_layers *layers, const khub_kerne
 void khub__sources_free(khub__sources *sources)
 {
     if (!sources) return;
-    for (size_t i = 0; i < sources->count; i++)
-        khub__source_give_up(sources->asked[i].source);
+    for (size_t i = 0; i < sources->count; i++) {
+        khub_kernel_close(sources->asked[i]->get.kernel);
+        khub__source_give_up(sources->asked[i]->source);
+        khub__free(sources->asked[i]);
+    }
     khub__free(sources->asked);
+    khub__index_free(&sources->by_name);
     khub_mapping_free(sources->mapping);
     khub__free(sources);
 }
 
-/* A mapping of many kernels waits for a Hub that is away once, not for each of them: after that, the cache is
- * all there is. */
-static int get(khub__source **out, khub__sources *sources, const char *name, khub_error *why)
+khub__asked *khub__sources_ask(khub__sources *sources, const char *name)
 {
-    khub_kernel *kernel;
-    khub_get_options options;
-    KHUB_INIT(&options);
-    options.platform = sources->platform;
-    options.hub = &sources->hub;
-    int rc = khub_get(&kernel, name, &options, why);
-    if (rc == KHUB_E_NETWORK) sources->hub.offline = 1;
-    if (rc == KHUB_OK && !(*out = khub__source_of(sources->layers, kernel)))
-        rc = khub__fail_memory(why, "opening the kernels of a mapping");
+    int64_t at = khub__index_find(&sources->by_name, name);
+    if (at >= 0) return sources->asked[at];
+    if (khub__grow((void **)&sources->asked, &sources->capacity, sources->count + 1, sizeof(khub__asked *),
+                   MAX_KERNELS))
+        return NULL;
+    khub__asked *asked = khub__calloc(1, sizeof(*asked));
+    if (!asked || khub__index_add(&sources->by_name, name, (uint32_t)sources->count)) {
+        khub__free(asked);
+        return NULL;
+    }
+    asked->get.name = name;
+    return sources->asked[sources->count++] = asked;
+}
+
+/* A backend by how its names begin ("cu128", "cuda"), and its plain name. */
+static const struct {
+    const char *prefix, *name;
+} backends[KHUB__DEVICES] = {
+    [KHUB__DEVICE_CPU] = {"cpu", "cpu"},          [KHUB__DEVICE_CUDA] = {"cu", "cuda"},
+    [KHUB__DEVICE_ROCM] = {"rocm", "rocm"},       [KHUB__DEVICE_MPS] = {"metal", "metal"},
+    [KHUB__DEVICE_XPU] = {"xpu", "xpu"},          [KHUB__DEVICE_NPU] = {"cann", "cann"},
+    [KHUB__DEVICE_NEURON] = {"neuron", "neuron"}, [KHUB__DEVICE_TPU] = {"tpu", "tpu"},
+};
+
+/* The platform may have another device in mind than the slots are on. */
+static int choose_backend(khub__sources *sources, khub_error *err)
+{
+    khub__gets *with = &sources->with;
+    const khub_platform *platform = with->platform;
+    int rc = platform ? KHUB_OK : khub__this_machine(&platform, err);
+    const char *has = rc == KHUB_OK ? khub_platform_backend(platform) : NULL;
+    const char *prefix = backends[sources->on.device].prefix;
+    if (has && strncmp(has, prefix, strlen(prefix)) != 0) with->backend = backends[sources->on.device].name;
     return rc;
 }
 
-int khub__sources_get(const khub__asked **out, khub__sources *sources, const char *name, khub_error *err)
+static int is_of_hub(const khub__get *get)
 {
-    for (size_t i = 0; i < sources->count; i++) {
-        *out = &sources->asked[i];
-        if (!strcmp(sources->asked[i].name, name)) return KHUB_OK;
+    return khub_name_kind_of(get->name) == KHUB_NAME_HUB && strncmp(get->name, "khub/", 5) != 0;
+}
+
+/* Those of this machine first, since they cost nothing to wait for. */
+static int get_all(khub__sources *sources, khub__get **list, khub_error *err)
+{
+    size_t here = 0, all = 0;
+    for (int of_hub = 0; of_hub <= 1; of_hub++) {
+        for (size_t i = sources->done; i < sources->count; i++)
+            if (is_of_hub(&sources->asked[i]->get) == of_hub) list[all++] = &sources->asked[i]->get;
+        if (!of_hub) here = all;
     }
-    if (khub__grow((void **)&sources->asked, &sources->capacity, sources->count + 1, sizeof(khub__asked),
-                   MAX_KERNELS))
-        return khub__fail_memory(err, "opening the kernels of a mapping");
-    khub__asked *source = &sources->asked[sources->count];
-    memset(source, 0, sizeof(*source));
-    source->name = name;
-    int rc = get(&source->source, sources, name, &source->why);
-    if (rc == KHUB_E_NOMEM) return khub__fail_memory(err, "opening the kernels of a mapping");
-    if (rc == KHUB_E_CANCELED) return khub__fail(err, rc, "%s", source->why.message);
-    sources->count++;
-    *out = source;
-    return KHUB_OK;
+    int rc = khub__gets_here(&sources->with, list, here, err);
+    return rc == KHUB_OK ? khub__gets_together(&sources->with, list + here, all - here, err) : rc;
+}
+
+int khub__sources_get(khub__sources *sources, khub_error *err)
+{
+    if (sources->done == sources->count) return KHUB_OK;
+    khub__get **list = khub__malloc((sources->count - sources->done) * sizeof(*list));
+    int rc = list ? choose_backend(sources, err) : khub__fail_memory(err, "getting kernels");
+    if (rc == KHUB_OK) rc = get_all(sources, list, err);
+    khub__free(list);
+    for (; rc == KHUB_OK && sources->done < sources->count; sources->done++) {
+        khub__asked *asked = sources->asked[sources->done];
+        asked->done = 1;
+        if (!asked->get.kernel) continue;
+        asked->source = khub__source_of(sources->layers, asked->get.kernel);
+        asked->get.kernel = NULL;
+        if (!asked->source) rc = khub__fail_memory(err, "getting kernels");
+    }
+    return rc;
 }

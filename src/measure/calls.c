@@ -90,7 +90,7 @@ static int fill_slots(khub__timed_calls *calls, const khub__calls_options *optio
     if (!mapping) return khub__fail_memory(err, "choosing a kernel");
     how.mapping = mapping;
     how.hub = options->hub;
-    how.require = 1;
+    how.fallback = KHUB_FALLBACK_NAMED;
     int rc = khub_kernelize(calls->kernels, &how, &report, err);
     const khub_slot_report *first = rc == KHUB_OK ? khub_report_at(report, 0) : NULL;
     if (first && first->kernel) {

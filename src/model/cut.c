@@ -26,7 +26,9 @@ int khub__calls_add(khub__calls *calls, const khub_slot *slot, const khub_value 
     call->slot = slot;
     call->n = n;
     call->work = work;
+    call->kept = NULL;
     memcpy(call->args, args, (size_t)n * sizeof(*args));
+    memcpy(call->own, args, (size_t)n * sizeof(*args));
     return KHUB_OK;
 }
 
@@ -128,11 +130,13 @@ static int plan(khub__calls *calls, const khub__threads *threads, khub_error *er
     for (size_t i = 0; i < calls->count; i++) {
         khub__call *call = &calls->list[i];
         call->filling = khub_slot_filling(call->slot);
+        int rc = khub_filling_keep(&call->kept, call->slot, call->filling, call->own, call->n, err);
+        if (rc != KHUB_OK) return rc;
         khub_filling_prepare_args(call->filling, call->args, call->n);
         int64_t pieces = 1, wanted = count > 1 ? wanted_pieces(call, count) : 1;
         const khub_slot_axis *axis = wanted > 1 ? choose_axis(&pieces, call, wanted) : NULL;
         for (int64_t k = 0; k < pieces; k++) {
-            int rc =
+            rc =
                 add_piece(calls, (struct khub__piece){(uint32_t)i, (uint32_t)k, (uint32_t)pieces, axis}, err);
             if (rc != KHUB_OK) return rc;
         }
@@ -205,13 +209,35 @@ static int call_piece(const khub__call *call, const struct khub__piece *piece, k
     return khub__cut_call(call, piece->axis, from, to, err);
 }
 
+static int call_part(const khub__call *call, const struct khub__piece *piece, khub_error *err)
+{
+    if (piece->axis) return call_piece(call, piece, err);
+    return khub_filling_call(call->slot, call->filling, call->args, call->n, err);
+}
+
 static int run_piece(void *user, size_t i, khub_error *err)
 {
     const khub__calls *calls = user;
     const struct khub__piece *piece = &calls->pieces[i];
     const khub__call *call = &calls->list[piece->call];
-    if (piece->axis) return call_piece(call, piece, err);
-    return khub_filling_call(call->slot, call->filling, call->args, call->n, err);
+    if (!call->kept) return call_part(call, piece, err);
+    khub_error why;
+    khub_error_clear(&why);
+    int rc = call_part(call, piece, &why);
+    if (rc == KHUB_E_KERNEL) khub_kept_fail(call->kept, &why);
+    return rc == KHUB_OK || rc == KHUB_E_KERNEL ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
+}
+
+/* Calls that a kernel failed in, once no piece runs any more. */
+static int settle(khub__calls *calls, int rc, khub_error *err)
+{
+    for (size_t i = 0; i < calls->count; i++) {
+        khub__call *call = &calls->list[i];
+        int own = khub_kept_settle(call->kept, call->slot, call->own, call->n, err);
+        if (rc == KHUB_OK) rc = own;
+    }
+    calls->count = 0;
+    return rc;
 }
 
 int khub__calls_run(khub__calls *calls, khub__threads *threads, khub_error *err)
@@ -219,8 +245,8 @@ int khub__calls_run(khub__calls *calls, khub__threads *threads, khub_error *err)
     khub_layers_enter();
     int rc = plan(calls, threads, err);
     if (rc == KHUB_OK) rc = khub__threads_run(threads, calls->piece_count, run_piece, calls, err);
+    rc = settle(calls, rc, err);
     khub_layers_leave();
-    calls->count = 0;
     return rc;
 }
 

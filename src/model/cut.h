@@ -9,8 +9,10 @@
 /* One call of a slot with the layer's arguments in the layer's own order. */
 typedef struct khub__call {
     const khub_slot *slot;
-    const khub_filling *filling; /* what was in it when the call was planned */
-    khub_value args[KHUB__MAX_ARGS];
+    const khub_filling *filling;     /* what was in it when the call was planned */
+    khub_value args[KHUB__MAX_ARGS]; /* prepared, once it is planned */
+    khub_value own[KHUB__MAX_ARGS];  /* as they were */
+    khub_kept *kept;                 /* NULL: a failure is the call's */
     int32_t n;
     double work; /* about how many multiply-adds it costs */
 } khub__call;

@@ -139,7 +139,7 @@ START_TEST(required_is_what_is_named)
     khub_layers *layers = two_slots(&norm, &act, &err);
     khub_kernelize_options options;
     KHUB_INIT(&options);
-    options.require = 1;
+    options.fallback = KHUB_FALLBACK_NAMED;
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         options.mapping = table[i].mapping;
         if (!table[i].words) {

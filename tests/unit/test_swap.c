@@ -180,8 +180,7 @@ START_TEST(a_call_keeps_what_it_began_with)
     fill(layers, slot, filling_of(kernel, 8)); /* everything goes on */
     ck_assert_int_eq(call(slot), KHUB_OK);
     khub_standardize(layers);
-    ck_assert_ptr_eq(layers->replaced->after,
-                     f); /* what came later waits with it */
+    ck_assert_ptr_eq(layers->replaced->after, f); /* what came later waits with it */
     ck_assert_float_eq(((float *)f->prepared.tensor.data)[WEIGHTS - 1], 7);
     atomic_store(&may_go, 1);
     pthread_join(thread, NULL);

@@ -1,0 +1,270 @@
+#include "layer/decision.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+static int no_memory(khub_error *err)
+{
+    return khub__fail_memory(err, "filling slots");
+}
+
+/* Keeps the words; KHUB_E_NOMEM goes on. */
+static int keep_reason(char **out, int rc, const khub_error *why, khub_error *err)
+{
+    if (rc == KHUB_E_NOMEM) return no_memory(err);
+    *out = khub__strdup(why->message);
+    return *out ? KHUB_OK : no_memory(err);
+}
+
+static void mark_layers(khub__decision *d)
+{
+    const khub_mapping *mapping = d->sources->mapping;
+    for (size_t i = 0; i < mapping->key_count; i++) {
+        const khub__key *key = mapping->keys[i].key;
+        const khub__layer_def *layer = key ? khub__layer_find(key->part[0].layer) : NULL;
+        if (layer && key->part[0].pattern) d->by_path[khub__layer_number(layer)] = 1;
+    }
+    for (size_t i = 0; i < d->layers->count; i++) /* a run is known by its parts */
+        if (d->layers->slots[i]->parts) d->by_path[khub__layer_number(d->layers->slots[i]->layer)] = 1;
+}
+
+static int same_candidates(const khub__candidates *a, const khub__candidates *b)
+{
+    return a->count == b->count && !memcmp(a->entry, b->entry, a->count * sizeof(*a->entry));
+}
+
+static khub__group *find_group(khub__group *first, const khub_slot *slot, const khub__candidates *all)
+{
+    for (; first; first = first->next)
+        if (!memcmp(&first->dtype, &slot->dtype, sizeof(slot->dtype)) &&
+            first->of_runs == (slot->parts != NULL) && (!all || same_candidates(all, &first->all)))
+            return first;
+    return NULL;
+}
+
+static int begin_group(khub__group *group, const khub__decision *d, khub_error *err)
+{
+    const khub__candidates *all = &group->all;
+    khub_error why = {0};
+    int rc = KHUB_OK;
+    for (size_t i = 0; i < all->count; i++)
+        group->offers[i].entry = all->entry[i];
+    group->named = all->count && khub__entry_names_kernel(all->entry[0]);
+    if (d->forbidden)
+        rc = khub__fail(&why, KHUB_E_NOTFOUND, "kernels are switched off by %s", d->forbidden);
+    else if (!all->count)
+        rc = khub__candidates_miss(&why, all, d->sources->mapping, group->layer->name, d->sources->on,
+                                   d->mode);
+    return rc == KHUB_OK ? rc : keep_reason(&group->miss, rc, &why, err);
+}
+
+static void find_candidates(khub__candidates *all, const khub__decision *d, const khub_slot *slot)
+{
+    khub__wanted_slot parts[KHUB__MAX_RUN];
+    khub__wanted_slot wanted = {slot->layer->name, slot->path, parts, slot->part_count};
+    if (wanted.part_count > KHUB__MAX_RUN) wanted.part_count = 0; /* no key is that long */
+    for (size_t i = 0; i < wanted.part_count; i++)
+        parts[i] = (khub__wanted_slot){slot->parts[i]->layer->name, slot->parts[i]->path, NULL, 0};
+    khub__candidates_find(all, d->sources->mapping, &wanted, d->sources->on, d->mode);
+}
+
+static int take_group(khub__group **out, khub__decision *d, const khub_slot *slot, khub_error *err)
+{
+    size_t number = khub__layer_number(slot->layer);
+    khub__candidates all;
+    if (d->by_path[number]) find_candidates(&all, d, slot);
+    *out = find_group(d->groups[number], slot, d->by_path[number] ? &all : NULL);
+    if (*out) return KHUB_OK;
+    khub__group *group = khub__calloc(1, sizeof(*group));
+    if (!group) return no_memory(err);
+    if (!d->by_path[number]) find_candidates(&all, d, slot);
+    khub__group **end = &d->groups[number];
+    while (*end)
+        end = &(*end)->next;
+    *end = *out = group;
+    group->layer = slot->layer;
+    group->dtype = slot->dtype;
+    group->of_runs = slot->parts != NULL;
+    group->all = all;
+    return begin_group(group, d, err);
+}
+
+static int group_slots(khub__decision *d, khub_error *err)
+{
+    mark_layers(d);
+    for (size_t i = 0; i < d->layers->count; i++) {
+        khub__choice *choice = &d->choices[i];
+        int rc = take_group(&choice->group, d, d->layers->slots[i], err);
+        if (rc != KHUB_OK) return rc;
+        choice->group->slots++;
+        choice->settled = choice->group->miss != NULL;
+        if (choice->settled) choice->at = choice->group->all.count;
+    }
+    return KHUB_OK;
+}
+
+/* 1: leaves the layer standard on purpose. */
+static int is_off(const khub__entry *entry)
+{
+    return !entry->fault && !*entry->kernel;
+}
+
+/* The kernels of the candidates that are tried next. */
+static int ask_kernels(khub__decision *d, int *any, khub_error *err)
+{
+    *any = 0;
+    for (size_t i = 0; i < d->layers->count; i++) {
+        khub__choice *choice = &d->choices[i];
+        if (choice->settled) continue;
+        *any = 1;
+        khub__offer *offer = &choice->group->offers[choice->at];
+        if (offer->asked || offer->decided || offer->entry->fault || is_off(offer->entry)) continue;
+        offer->asked = khub__sources_ask(d->sources, offer->entry->kernel);
+        if (!offer->asked) return no_memory(err);
+    }
+    return KHUB_OK;
+}
+
+/* What was asked for besides the kernel. */
+static int check_promises(const khub__decision *d, const char *name, const khub_layer_spec *spec,
+                          khub_error *why)
+{
+    if (d->deterministic && !spec->deterministic)
+        return khub__fail(why, KHUB_E_UNSUPPORTED,
+                          "%s: %s doesn't promise to be deterministic, as is asked for", name,
+                          spec->function);
+    if (d->mode & KHUB_MODE_TRAINING && !spec->backward)
+        return khub__fail(why, KHUB_E_UNSUPPORTED, "%s: %s has no backward, so it can't serve training", name,
+                          spec->function);
+    return KHUB_OK;
+}
+
+/* What the kernel says of the layer: the entry's own words, else its layers.json. */
+static int make_recipe(khub__offer *offer, const khub__decision *d, const khub__group *group, khub_error *why)
+{
+    const khub__entry *entry = offer->entry;
+    if (entry->fault) return khub__fail(why, KHUB_E_FORMAT, "%s", entry->fault);
+    if (is_off(entry))
+        return khub__fail(why, KHUB_E_NOTFOUND, "the mapping leaves %s standard", group->layer->name);
+    khub__source *source = offer->asked->source;
+    if (!source) return khub__fail(why, offer->asked->get.why.code, "%s", offer->asked->get.why.message);
+    const khub_layer_spec *spec = entry->spec;
+    int rc = KHUB_OK;
+    if (!spec)
+        rc = khub_kernel_layer(&spec, source->kernel, entry->layer ? entry->layer : group->layer->name, why);
+    if (rc == KHUB_OK) rc = check_promises(d, entry->kernel, spec, why);
+    return rc == KHUB_OK
+               ? khub__recipe_of(&offer->recipe, d->layers, source, group->layer, group->dtype, spec, why)
+               : rc;
+}
+
+static int decide_offer(khub__offer *offer, const khub__decision *d, const khub__group *group,
+                        khub_error *err)
+{
+    khub_error why = {0};
+    if (offer->decided) return KHUB_OK;
+    offer->decided = 1;
+    int rc = make_recipe(offer, d, group, &why);
+    return rc == KHUB_OK ? rc : keep_reason(&offer->reason, rc, &why, err);
+}
+
+/* A slot whose weight couldn't be prepared has its own reasons. */
+static int keep_own(khub__choice *choice, int rc, const khub_error *why, khub_error *err)
+{
+    if (!choice->own) choice->own = khub__calloc(KHUB__CANDIDATES, sizeof(*choice->own));
+    return choice->own ? keep_reason(&choice->own[choice->at], rc, why, err) : no_memory(err);
+}
+
+/* One candidate for one slot. */
+static int try_slot(khub__choice *choice, const khub__decision *d, const khub_slot *slot, khub_error *err)
+{
+    khub__group *group = choice->group;
+    khub__offer *offer = &group->offers[choice->at];
+    khub_error why;
+    int rc = decide_offer(offer, d, group, err);
+    if (rc != KHUB_OK) return rc;
+    khub_error_clear(&why);
+    rc = offer->recipe ? khub__recipe_fill(&choice->filling, offer->recipe, slot, &why) : KHUB_OK;
+    if (rc != KHUB_OK) {
+        rc = keep_own(choice, rc, &why, err);
+        if (rc != KHUB_OK) return rc;
+    }
+    choice->settled = choice->filling || is_off(offer->entry);
+    group->on_purpose |= is_off(offer->entry);
+    if (choice->filling) return KHUB_OK;
+    if (++choice->at == group->all.count || choice->settled) {
+        choice->at = group->all.count;
+        choice->settled = 1;
+    }
+    return KHUB_OK;
+}
+
+static int try_slots(khub__decision *d, khub_error *err)
+{
+    int rc = KHUB_OK;
+    for (size_t i = 0; i < d->layers->count && rc == KHUB_OK; i++)
+        if (!d->choices[i].settled) rc = try_slot(&d->choices[i], d, d->layers->slots[i], err);
+    return rc;
+}
+
+static void count_misses(khub__decision *d)
+{
+    for (size_t i = 0; i < d->layers->count; i++) {
+        khub__group *group = d->choices[i].group;
+        if (!d->choices[i].filling && !group->misses++) group->first_miss = i;
+    }
+}
+
+/* In rounds: a kernel is got only when a slot needs it, and all that are needed at the same time. */
+int khub__decision_make(khub__decision *d, khub_error *err)
+{
+    int any = 1;
+    d->choices = khub__calloc(d->layers->count, sizeof(*d->choices));
+    int rc = d->choices || !d->layers->count ? group_slots(d, err) : no_memory(err);
+    while (rc == KHUB_OK && any) {
+        rc = ask_kernels(d, &any, err);
+        if (rc == KHUB_OK) rc = khub__sources_get(d->sources, err);
+        if (rc == KHUB_OK) rc = try_slots(d, err);
+    }
+    if (rc == KHUB_OK) count_misses(d);
+    return rc;
+}
+
+static void free_group(khub__group *group)
+{
+    for (size_t i = 0; i < group->all.count; i++) {
+        khub__recipe_give_up(group->offers[i].recipe);
+        khub__free(group->offers[i].reason);
+    }
+    khub__free(group->miss);
+    khub__free(group);
+}
+
+void khub__decision_free(khub__decision *d)
+{
+    for (size_t i = 0; d->choices && i < d->layers->count; i++) {
+        khub__choice *choice = &d->choices[i];
+        khub__filling_give_up(d->layers, choice->filling);
+        for (size_t k = 0; choice->own && k < KHUB__CANDIDATES; k++)
+            khub__free(choice->own[k]);
+        khub__free(choice->own);
+    }
+    khub__free(d->choices);
+    for (size_t i = 0; i < KHUB__LAYERS; i++)
+        for (khub__group *next, *group = d->groups[i]; group; group = next) {
+            next = group->next;
+            free_group(group);
+        }
+}
+
+const char *khub__choice_reason(const khub__choice *choice, size_t i)
+{
+    if (choice->own && choice->own[i]) return choice->own[i];
+    return choice->group->offers[i].reason;
+}
+
+const char *khub__choice_why(const khub__choice *choice)
+{
+    const khub__group *group = choice->group;
+    return choice->filling ? NULL : group->miss ? group->miss : khub__choice_reason(choice, 0);
+}
