@@ -138,10 +138,7 @@ void cli_bench_table(FILE *to, const khub_bench *bench)
 static void json_number(FILE *to, const char *name, double value, int known)
 {
     fprintf(to, ", \"%s\": ", name);
-    if (known && isfinite(value))
-        fprintf(to, "%.9g", value);
-    else
-        fputs("null", to);
+    cli_json_number(to, known ? value : NAN, 9);
 }
 
 static void json_text(FILE *to, const char *name, const char *text)

@@ -67,6 +67,8 @@ int cli_usage(const char *command, const char *format, ...) KHUB_PRINTF(2, 3);
 /* Says the error on stderr and returns the exit status that belongs to its code. */
 int cli_fail(const khub_error *err);
 int cli_fail_memory(void);
+/* Makes *err KHUB_E_NOMEM, which is returned. */
+int cli_no_memory(khub_error *err);
 
 /* A line on stderr, unless -q. */
 void cli_note(const char *format, ...) KHUB_PRINTF(1, 2);
@@ -97,6 +99,9 @@ int cli_env_is_true(const char *name);
 void cli_json_string(FILE *to, const char *text, size_t length);
 /* The same of a text that ends with NUL; null for NULL. */
 void cli_json_text(FILE *to, const char *text);
+
+/* With so many significant digits; null for what JSON has no number for. */
+void cli_json_number(FILE *to, double value, int digits);
 
 /* Called with every log record, before it is judged for printing. */
 void cli_observe(void (*observer)(const khub_log_record *record));

@@ -2,10 +2,10 @@
 #include "lines.h"
 #include "model_dir.h"
 #include "report.h"
+#include "shadow.h"
 
 #include <khub/model.h>
 
-#include <math.h>
 #include <stdlib.h>
 
 static const char help[] =
@@ -26,6 +26,11 @@ static const char help[] =
     "                      without it the standard functions serve. Paths in FILE start from its folder\n"
     "    --no-kernels      the standard functions serve: the default, said aloud\n"
     "    --require         with --kernels: an error when a kernel that is named can't serve its layer\n"
+    "    --shadow[=SLOTS]  the kernels (as --kernels says) run beside the standard functions, whose results "
+    "count, in all\n"
+    "                      slots or those of a pattern (encoder.layer.*.output.**): prints what they change "
+    "in each slot, and\n"
+    "                      in the embeddings, where --report goes\n"
     "    --report          which kernel serves each slot, or why the standard function stayed: a table, on "
     "stderr, or on\n"
     "                      stdout when no embeddings go there (-o, or no text at all)\n"
@@ -42,6 +47,7 @@ struct job {
     const char *model_name, *file, *out, *kernels;
     int no_kernels, require, report, json;
     long threads;
+    cli_shadow shadow;
     char **texts;
     size_t text_count;
     /* the work */
@@ -51,13 +57,6 @@ struct job {
     size_t rows_capacity, done; /* in texts */
     khub_embed_info info;       /* of all texts so far */
 };
-
-static int no_memory(khub_error *err)
-{
-    err->code = KHUB_E_NOMEM;
-    snprintf(err->message, sizeof(err->message), "out of memory");
-    return err->code;
-}
 
 static int fill_slots(struct job *job, khub_report **report, khub_error *err)
 {
@@ -102,6 +101,14 @@ static void print_report(const struct job *job, const khub_report *report)
         cli_report_table(job->out || !has_texts(job) ? stdout : stderr, report, reason);
 }
 
+static void print_shadow(const struct job *job)
+{
+    if (job->json)
+        cli_shadow_json(stdout, &job->shadow);
+    else
+        cli_shadow_table(job->out ? stdout : stderr, &job->shadow);
+}
+
 static int use_kernels(struct job *job, khub_error *err)
 {
     if (!job->kernels && !job->report) return KHUB_OK;
@@ -122,10 +129,7 @@ static void print_rows(const float *rows, size_t count, size_t width)
         for (size_t k = 0; k < width; k++) {
             putchar(k ? ',' : '[');
             float value = rows[i * width + k];
-            if (isfinite(value))
-                printf("%.9g", (double)value); /* nine digits tell all float32 apart */
-            else
-                fputs("null", stdout); /* JSON has no other word for it */
+            cli_json_number(stdout, (double)value, 9); /* nine digits tell all float32 apart */
         }
         puts("]");
     }
@@ -137,9 +141,9 @@ static int make_room(struct job *job, size_t count, khub_error *err)
     size_t need = (job->out ? job->done : 0) + count;
     if (need <= job->rows_capacity) return KHUB_OK;
     size_t wanted = job->rows_capacity * 2 > need ? job->rows_capacity * 2 : need;
-    if (wanted > SIZE_MAX / sizeof(float) / job->width) return no_memory(err);
+    if (wanted > SIZE_MAX / sizeof(float) / job->width) return cli_no_memory(err);
     float *grown = realloc(job->rows, wanted * job->width * sizeof(float));
-    if (!grown) return no_memory(err);
+    if (!grown) return cli_no_memory(err);
     job->rows = grown;
     job->rows_capacity = wanted;
     return KHUB_OK;
@@ -162,6 +166,8 @@ static int embed(struct job *job, const char *const *texts, const size_t *length
     if (rc != KHUB_OK) return rc;
     float *rows = job->rows + (job->out ? job->done * job->width : 0);
     rc = khub_model_embed(job->model, texts, lengths, count, rows, &info, err);
+    if (rc == KHUB_OK && job->shadow.pattern)
+        rc = cli_shadow_embed(&job->shadow, texts, lengths, count, rows, err);
     if (rc != KHUB_OK) return rc;
     add_info(&job->info, &info, job->done);
     job->done += count;
@@ -179,7 +185,7 @@ struct batch {
 static int keep_line(struct batch *batch, const char *text, size_t length, khub_error *err)
 {
     char *room = realloc(batch->text[batch->count], length + 1);
-    if (!room) return no_memory(err);
+    if (!room) return cli_no_memory(err);
     memcpy(room, text, length);
     batch->text[batch->count] = room;
     batch->length[batch->count++] = length;
@@ -210,7 +216,7 @@ static int embed_file(struct job *job, khub_error *err)
     int rc = cli_lines_open(&lines, job->file, err);
     if (rc != KHUB_OK) return rc;
     struct batch *batch = calloc(1, sizeof(*batch));
-    rc = batch ? embed_lines(job, batch, &lines, err) : no_memory(err);
+    rc = batch ? embed_lines(job, batch, &lines, err) : cli_no_memory(err);
     for (size_t i = 0; batch && i < TEXTS_AT_ONCE; i++)
         free(batch->text[i]);
     free(batch);
@@ -249,12 +255,14 @@ static int work(struct job *job, khub_error *err)
     if (rc == KHUB_OK) rc = khub_model_open(&job->model, dir, &options, err);
     free(dir);
     if (rc == KHUB_OK) rc = use_kernels(job, err);
+    if (rc == KHUB_OK && job->shadow.pattern) rc = cli_shadow_begin(&job->shadow, job->model, err);
     if (rc != KHUB_OK || !has_texts(job)) return rc;
     job->width = khub_model_width(job->model);
     rc = job->file ? embed_file(job, err)
                    : embed(job, (const char *const *)job->texts, NULL, job->text_count, err);
     if (rc == KHUB_OK && job->out) rc = write_rows(job, err);
     if (rc == KHUB_OK) say(job);
+    if (rc == KHUB_OK && job->shadow.pattern) print_shadow(job);
     return rc;
 }
 
@@ -266,6 +274,9 @@ static int check_usage(const struct job *job)
     if (!has_texts(job) && !job->report) return cli_usage("embed", "there is no text, and no --file");
     if (!has_texts(job) && job->out) return cli_usage("embed", "-o without a text");
     if (job->kernels && job->no_kernels) return cli_usage("embed", "--kernels and --no-kernels at once");
+    if (job->shadow.pattern && job->no_kernels)
+        return cli_usage("embed", "--shadow and --no-kernels at once");
+    if (job->shadow.pattern && !has_texts(job)) return cli_usage("embed", "--shadow without a text");
     if (job->require && !job->kernels) return cli_usage("embed", "--require without --kernels");
     return 0;
 }
@@ -300,6 +311,7 @@ static int run(int argc, char **argv)
         {"--kernels", CLI_OPTIONAL, &job.kernels},
         {"--no-kernels", CLI_FLAG, &job.no_kernels},
         {"--require", CLI_FLAG, &job.require},
+        {"--shadow", CLI_OPTIONAL, &job.shadow.pattern},
         {"--report", CLI_FLAG, &job.report},
         {"--json", CLI_FLAG, &job.json},
         {"--threads", CLI_NUMBER, &job.threads},
@@ -312,9 +324,11 @@ static int run(int argc, char **argv)
     if (count < 0) return EXIT_USAGE;
     job.texts = argv + 1;
     job.text_count = (size_t)count;
+    if (job.shadow.pattern && !job.kernels && !job.no_kernels) job.kernels = ""; /* whose else? */
     int status = check_usage(&job);
     if (status) return status;
     status = work(&job, &err) == KHUB_OK ? EXIT_DONE : cli_fail(&err);
+    cli_shadow_end(&job.shadow);
     khub_model_close(job.model);
     free(job.rows);
     return status;

@@ -180,9 +180,16 @@ int cli_fail(const khub_error *err)
     return exit_status(err->code);
 }
 
+int cli_no_memory(khub_error *err)
+{
+    *err = (khub_error){.code = KHUB_E_NOMEM, .message = "out of memory"};
+    return err->code;
+}
+
 int cli_fail_memory(void)
 {
-    const khub_error err = {.code = KHUB_E_NOMEM, .message = "out of memory"};
+    khub_error err;
+    cli_no_memory(&err);
     return cli_fail(&err);
 }
 

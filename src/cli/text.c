@@ -1,6 +1,7 @@
 /* Text that may be a stranger's: out of files, names of files, a kernel's own words. */
 #include "cli.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -121,6 +122,14 @@ void cli_json_text(FILE *to, const char *text)
 {
     if (text)
         cli_json_string(to, text, strlen(text));
+    else
+        fputs("null", to);
+}
+
+void cli_json_number(FILE *to, double value, int digits)
+{
+    if (isfinite(value))
+        fprintf(to, "%.*g", digits, value);
     else
         fputs("null", to);
 }

@@ -32,6 +32,7 @@ struct linear {
 
 struct norm {
     khub_slot *slot;
+    khub_slot *add, *fused;   /* of what is added before, and the run of both; NULL: nothing is added */
     khub_tensor weight, bias; /* (hidden) */
 };
 
@@ -39,6 +40,7 @@ struct layer {
     struct linear linears[LINEARS];
     struct norm norms[NORMS];
     khub_slot *attention, *activation;
+    khub_slot *fused; /* the run of UP and the activation; NULL: no layer is both */
 };
 
 /* Sentences of equal length that follow one another: what one call of Attention works on. */
@@ -72,17 +74,29 @@ struct builder {
     khub_error *err;
 };
 
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
 static const khub_dtype float32 = {KHUB_DTYPE_FLOAT, 32, 1};
 
-static int add_slot(khub_slot **slot, struct builder *b, const char *layer, const char *path)
+/* A slot, or with parts a run. */
+static int add_run(khub_slot **slot, struct builder *b, const char *layer, const char *path,
+                   khub_slot *const *parts, size_t count)
 {
     khub_function standard;
     const khub_slot_axis *axes;
     int rc = khub_standard(&standard, layer, b->err);
-    if (rc == KHUB_OK) rc = khub_layers_add(b->layers, path, layer, standard, float32, slot, b->err);
+    if (rc == KHUB_OK)
+        rc = parts
+                 ? khub_layers_add_run(b->layers, path, layer, standard, float32, parts, count, slot, b->err)
+                 : khub_layers_add(b->layers, path, layer, standard, float32, slot, b->err);
     if (rc != KHUB_OK) return rc;
-    size_t count = khub_standard_axes(layer, &axes);
-    return khub_slot_slice(*slot, axes, count, b->err);
+    size_t axis_count = khub_standard_axes(layer, &axes);
+    return khub_slot_slice(*slot, axes, axis_count, b->err);
+}
+
+static int add_slot(khub_slot **slot, struct builder *b, const char *layer, const char *path)
+{
+    return add_run(slot, b, layer, path, NULL, 0);
 }
 
 /* The tensor PATH.NAME, bound to a slot. */
@@ -106,17 +120,53 @@ static int add_linear(struct linear *linear, struct builder *b, const char *path
     return rc;
 }
 
-static int add_norm(struct norm *norm, struct builder *b, const char *layer, const char *path)
+static int add_norm(struct norm *norm, struct builder *b, const char *path)
 {
     const int64_t shape[1] = {b->bert->config.hidden};
-    int rc = add_slot(&norm->slot, b, layer, path);
+    int rc = add_slot(&norm->slot, b, "LayerNorm", path);
     if (rc == KHUB_OK) rc = bind(&norm->weight, norm->slot, b, path, "weight", 1, shape);
     if (rc == KHUB_OK) rc = bind(&norm->bias, norm->slot, b, path, "bias", 1, shape);
     return rc;
 }
 
-/* The modules of one encoder layer in the order they run in. */
-enum kind { LINEAR, NORM, ATTENTION, ACTIVATION };
+/* Adds the slot PARENT.add, and the run PARENT of it and the norm. */
+static int add_residual(struct norm *norm, struct builder *b, const char *parent)
+{
+    khub__text path = {0};
+    khub__text_addf(&path, "%s.add", parent);
+    int rc = path.failed ? khub__fail_memory(b->err, "reading a model")
+                         : add_slot(&norm->add, b, "Add", path.data);
+    khub__text_free(&path);
+    khub_slot *const parts[] = {norm->add, norm->slot};
+    if (rc == KHUB_OK) rc = add_run(&norm->fused, b, "AddLayerNorm", parent, parts, COUNT(parts));
+    if (rc == KHUB_OK) rc = khub_slot_bind(norm->fused, "weight", &norm->weight, b->err);
+    if (rc == KHUB_OK) rc = khub_slot_bind(norm->fused, "bias", &norm->bias, b->err);
+    return rc;
+}
+
+/* Adds the run PARENT of a Linear and the activation behind it, where there is a layer that is both. */
+static int fuse_activation(struct layer *layer, struct builder *b, const char *parent)
+{
+    static const struct {
+        const char *activation, *both;
+    } table[] = {{"GeLU", "LinearGeLU"},
+                 {"GeluTanh", "LinearGeluTanh"},
+                 {"SiLU", "LinearSiLU"},
+                 {"ReLU", "LinearReLU"}};
+    khub_slot *const parts[] = {layer->linears[UP].slot, layer->activation};
+    int rc = KHUB_OK;
+    for (size_t i = 0; i < COUNT(table); i++)
+        if (!strcmp(table[i].activation, b->bert->config.activation))
+            rc = add_run(&layer->fused, b, table[i].both, parent, parts, COUNT(parts));
+    if (rc == KHUB_OK && layer->fused)
+        rc = khub_slot_bind(layer->fused, "weight", &layer->linears[UP].weight, b->err);
+    if (rc == KHUB_OK && layer->fused)
+        rc = khub_slot_bind(layer->fused, "bias", &layer->linears[UP].bias, b->err);
+    return rc;
+}
+
+/* The modules of one encoder layer in the order they run in; what fuses some of them, behind the last. */
+enum kind { LINEAR, NORM, ATTENTION, ACTIVATION, RESIDUAL, FUSED };
 static const struct module {
     enum kind kind;
     int index; /* which linear or norm */
@@ -128,10 +178,13 @@ static const struct module {
     {ATTENTION, 0, "attention.self"},
     {LINEAR, ATTENTION_DENSE, "attention.output.dense"},
     {NORM, ATTENTION_NORM, "attention.output.LayerNorm"},
+    {RESIDUAL, ATTENTION_NORM, "attention.output"},
     {LINEAR, UP, "intermediate.dense"},
     {ACTIVATION, 0, "intermediate.intermediate_act_fn"},
+    {FUSED, 0, "intermediate"},
     {LINEAR, DOWN, "output.dense"},
     {NORM, OUTPUT_NORM, "output.LayerNorm"},
+    {RESIDUAL, OUTPUT_NORM, "output"},
 };
 
 static int add_module(struct layer *layer, struct builder *b, const struct module *m, const char *path)
@@ -142,7 +195,11 @@ static int add_module(struct layer *layer, struct builder *b, const struct modul
         return add_linear(&layer->linears[m->index], b, path, m->index == UP ? c->intermediate : c->hidden,
                           m->index == DOWN ? c->intermediate : c->hidden);
     case NORM:
-        return add_norm(&layer->norms[m->index], b, "AddLayerNorm", path);
+        return add_norm(&layer->norms[m->index], b, path);
+    case RESIDUAL:
+        return add_residual(&layer->norms[m->index], b, path);
+    case FUSED:
+        return fuse_activation(layer, b, path);
     case ATTENTION:
         return add_slot(&layer->attention, b, "Attention", path);
     default:
@@ -152,7 +209,7 @@ static int add_module(struct layer *layer, struct builder *b, const struct modul
 
 static int add_layer(struct builder *b, int64_t number)
 {
-    for (size_t i = 0; i < sizeof(modules) / sizeof(*modules); i++) {
+    for (size_t i = 0; i < COUNT(modules); i++) {
         khub__text path = {0};
         khub__text_addf(&path, "encoder.layer.%d.%s", (int)number, modules[i].name);
         int rc = path.failed ? khub__fail_memory(b->err, "reading a model")
@@ -173,12 +230,12 @@ static int add_embeddings(struct builder *b)
     } tables[] = {{&bert->words, "embeddings.word_embeddings.weight", bert->config.vocabulary},
                   {&bert->positions, "embeddings.position_embeddings.weight", bert->config.positions},
                   {&bert->types, "embeddings.token_type_embeddings.weight", bert->config.token_types}};
-    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+    for (size_t i = 0; i < COUNT(tables); i++) {
         const int64_t shape[2] = {tables[i].rows, bert->config.hidden};
         int rc = khub__weights_find(tables[i].to, &bert->weights, tables[i].name, 2, shape, b->err);
         if (rc != KHUB_OK) return rc;
     }
-    return add_norm(&bert->embeddings, b, "LayerNorm", "embeddings.LayerNorm");
+    return add_norm(&bert->embeddings, b, "embeddings.LayerNorm");
 }
 
 /* Takes the memory of all runs; a system that hands out pages when they are touched gives a short sentence
@@ -312,41 +369,53 @@ static int add_call(const struct run *run, const khub_slot *slot, const khub_val
     return khub__calls_add(&run->bert->calls, slot, args, (int32_t)n, work, run->err);
 }
 
-#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+static int call(const struct run *run, const khub_slot *slot, const khub_value *args, size_t n, double work)
+{
+    int rc = add_call(run, slot, args, n, work);
+    return rc == KHUB_OK ? run_calls(run) : rc;
+}
 
+/* Normalizes x in place, after adding `residual` (NULL: nothing) to it. */
 static int call_norm(const struct run *run, const struct norm *norm, khub_tensor *x, khub_tensor *residual)
 {
     const khub__config *c = &run->bert->config;
     const khub_value w = khub_arg_tensor(&norm->weight), b = khub_arg_tensor(&norm->bias),
-                     eps = khub_arg_float(c->eps), in = khub_arg_tensor(x);
-    const khub_value plain[] = {in, in, w, b, eps};
-    const khub_value added[] = {in, khub_arg_none(), in, khub_arg_tensor(residual), w, b, eps};
+                     eps = khub_arg_float(c->eps), in = khub_arg_tensor(x), other = khub_arg_tensor(residual);
+    const khub_value plain[] = {in, in, w, b, eps}, added[] = {in, in, other};
+    const khub_value fused[] = {in, khub_arg_none(), in, other, w, b, eps};
     double work = NORM_WORK * (double)run->tokens * (double)c->hidden;
-    int rc = residual ? add_call(run, norm->slot, added, COUNT(added), work)
-                      : add_call(run, norm->slot, plain, COUNT(plain), work);
-    return rc == KHUB_OK ? run_calls(run) : rc;
+    if (residual && khub_slot_is_served(norm->fused))
+        return call(run, norm->fused, fused, COUNT(fused), work);
+    int rc = residual ? call(run, norm->add, added, COUNT(added), work) : KHUB_OK;
+    return rc == KHUB_OK ? call(run, norm->slot, plain, COUNT(plain), work) : rc;
 }
 
-static int add_linear_call(const struct run *run, const struct linear *linear, khub_tensor *out,
-                           khub_tensor *x)
+/* `slot` is the linear's own, or a run that begins with it. */
+static int add_linear_call(const struct run *run, const khub_slot *slot, const struct linear *linear,
+                           khub_tensor *out, khub_tensor *x)
 {
     const khub_value args[] = {khub_arg_tensor(out), khub_arg_tensor(x), khub_arg_tensor(&linear->weight),
                                khub_arg_tensor(&linear->bias)};
     double work = (double)run->tokens * (double)linear->weight.shape[0] * (double)linear->weight.shape[1];
-    return add_call(run, linear->slot, args, COUNT(args), work);
+    return add_call(run, slot, args, COUNT(args), work);
 }
 
-static int call_linear(const struct run *run, const struct linear *linear, khub_tensor *out, khub_tensor *x)
+static int call_linear(const struct run *run, const khub_slot *slot, const struct linear *linear,
+                       khub_tensor *out, khub_tensor *x)
 {
-    int rc = add_linear_call(run, linear, out, x);
+    int rc = add_linear_call(run, slot, linear, out, x);
     return rc == KHUB_OK ? run_calls(run) : rc;
 }
 
-static int call_activation(const struct run *run, const khub_slot *slot, khub_tensor *x)
+/* wide = activation(x weightᵀ + bias) */
+static int call_up(const struct run *run, const struct layer *layer, khub_tensor *wide, khub_tensor *x)
 {
-    const khub_value args[] = {khub_arg_tensor(x), khub_arg_tensor(x)};
-    int rc = add_call(run, slot, args, COUNT(args), EXP_WORK * (double)run->tokens * (double)x->shape[1]);
-    return rc == KHUB_OK ? run_calls(run) : rc;
+    const khub_value args[] = {khub_arg_tensor(wide), khub_arg_tensor(wide)};
+    const struct linear *up = &layer->linears[UP];
+    if (layer->fused && khub_slot_is_served(layer->fused)) return call_linear(run, layer->fused, up, wide, x);
+    int rc = call_linear(run, up->slot, up, wide, x);
+    double work = EXP_WORK * (double)run->tokens * (double)wide->shape[1];
+    return rc == KHUB_OK ? call(run, layer->activation, args, COUNT(args), work) : rc;
 }
 
 static int call_attention(const struct run *run, const khub_slot *slot)
@@ -401,10 +470,11 @@ static int run_attention(const struct run *run, const struct layer *layer, khub_
         part[i].data = to[i];
     }
     for (int i = QUERY; rc == KHUB_OK && i <= VALUE; i++)
-        rc = add_linear_call(run, &layer->linears[i], &part[i], hidden);
+        rc = add_linear_call(run, layer->linears[i].slot, &layer->linears[i], &part[i], hidden);
     if (rc == KHUB_OK) rc = run_calls(run);
     if (rc == KHUB_OK) rc = call_attention(run, layer->attention);
-    if (rc == KHUB_OK) rc = call_linear(run, &layer->linears[ATTENTION_DENSE], other, &part[3]);
+    const struct linear *dense = &layer->linears[ATTENTION_DENSE];
+    if (rc == KHUB_OK) rc = call_linear(run, dense->slot, dense, other, &part[3]);
     if (rc == KHUB_OK) rc = call_norm(run, &layer->norms[ATTENTION_NORM], other, hidden);
     return rc;
 }
@@ -419,9 +489,9 @@ static int run_layer(const struct run *run, const struct layer *layer)
                 other = khub_tensor_f32(bert->other, 2, narrow);
     khub_tensor wide = khub_tensor_f32(bert->wide, 2, broad);
     int rc = run_attention(run, layer, &hidden, &other); /* its result is in other */
-    if (rc == KHUB_OK) rc = call_linear(run, &layer->linears[UP], &wide, &other);
-    if (rc == KHUB_OK) rc = call_activation(run, layer->activation, &wide);
-    if (rc == KHUB_OK) rc = call_linear(run, &layer->linears[DOWN], &hidden, &wide);
+    if (rc == KHUB_OK) rc = call_up(run, layer, &wide, &other);
+    const struct linear *down = &layer->linears[DOWN];
+    if (rc == KHUB_OK) rc = call_linear(run, down->slot, down, &hidden, &wide);
     if (rc == KHUB_OK) rc = call_norm(run, &layer->norms[OUTPUT_NORM], &hidden, &other);
     return rc;
 }

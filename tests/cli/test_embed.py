@@ -175,9 +175,10 @@ def report(model, *args, **options):
 
 def test_report_of_kernels(model):
     found = report(model, "--kernels")
-    assert found["count"] == found["filled"] == len(found["slots"]) == 1 + 10 * CONFIG["num_hidden_layers"]
+    assert found["count"] == len(found["slots"]) == 1 + 15 * CONFIG["num_hidden_layers"]
+    assert {slot["layer"] for slot in found["slots"] if not slot["kernel"]} == {"Add"}
     by_path = {slot["path"]: slot for slot in found["slots"]}
-    slot = by_path["encoder.layer.1.attention.output.LayerNorm"]
+    slot = by_path["encoder.layer.1.attention.output"]
     assert slot["layer"] == "AddLayerNorm"
     assert slot["kernel"] == "khub/norm"
     assert slot["function"] == "add_layer_norm"
@@ -200,11 +201,11 @@ def test_report_says_what_switched_kernels_off(model):
 
 def test_table_goes_where_no_embeddings_go(tmp_path, model):
     alone = khub("--model", model, "--report")
-    assert b"kernels serve 0 of 21 slots" in alone.stdout
+    assert b"kernels serve 0 of 31 slots" in alone.stdout
     printed = khub("--model", model, "--report", "hello")
-    assert b"slots" not in printed.stdout and b"kernels serve 0 of 21 slots" in printed.stderr
+    assert b"slots" not in printed.stdout and b"kernels serve 0 of 31 slots" in printed.stderr
     written = khub("--model", model, "--report", "-o", tmp_path / "out.npy", "hello")
-    assert b"kernels serve 0 of 21 slots" in written.stdout
+    assert b"kernels serve 0 of 31 slots" in written.stdout
 
 
 def test_json_is_on_stdout_whatever_else_is_said(tmp_path, model):
@@ -215,9 +216,9 @@ def test_json_is_on_stdout_whatever_else_is_said(tmp_path, model):
     done = khub("--model", model, "--kernels", "--report", "--json", *texts)
     assert done.returncode == 0 and b"were cut" in done.stderr and b"{" not in done.stderr
     first, *vectors = [json.loads(line) for line in done.stdout.splitlines()]
-    assert first["count"] == 21 and [len(v) for v in vectors] == [CONFIG["hidden_size"]] * 2
+    assert first["count"] == 31 and [len(v) for v in vectors] == [CONFIG["hidden_size"]] * 2
     written = khub("--model", model, "--report", "--json", "-o", tmp_path / "out.npy", "hello")
-    assert json.loads(written.stdout)["count"] == 21
+    assert json.loads(written.stdout)["count"] == 31
     assert khub("--model", model, "--json", "-o", tmp_path / "out.npy", "hello").stdout == b""
 
 
@@ -225,13 +226,13 @@ def test_mapping_from_a_file(tmp_path, model):
     (tmp_path / "mapping.json").write_text('{"LayerNorm": "khub/norm", "Linear": "", "GeLU": "khub/no-such-kernel"}')
     args = ("--model", model, f"--kernels={tmp_path / 'mapping.json'}")
     found = report(model, *args[2:])
-    assert found["filled"] == 1
+    assert found["filled"] == 5
     reasons = {slot["layer"]: slot["reason"] for slot in found["slots"]}
     assert "no-such-kernel" in reasons["GeLU"]
     assert "standard" in reasons["Linear"]
     done = khub(*args, "hello")
     assert done.returncode == 0
-    assert "kernels serve 1 of 21 slots" in done.stderr.decode()
+    assert "kernels serve 5 of 31 slots" in done.stderr.decode()
     refused(khub(*args, "--require", "hello"), 3, "mapping.json: required, but no kernel serves", "GeLU (2 of 2 slots, the first encoder.layer.0.intermediate", "no-such-kernel")
 
 
@@ -263,13 +264,49 @@ def test_a_mapping_in_place_of_the_first_text(tmp_path, model):
 
 def test_readable_report_groups_what_is_alike(tmp_path, model):
     lines = khub("--model", model, "--kernels", "--report").stdout.decode().splitlines()
-    layers, each = CONFIG["num_hidden_layers"], 10
+    layers, each = CONFIG["num_hidden_layers"], 15
     assert len(lines) == 1 + 1 + each + 1
     assert lines[1].split()[:4] == ["1", "×", "embeddings.LayerNorm", "LayerNorm"]
     rows = [line.split() for line in lines[2:-1]]
     assert all(row[0] == str(layers) and row[2].startswith("encoder.layer.*.") for row in rows)
     assert sum(int(line.split()[0]) for line in lines[1:-1]) == 1 + each * layers
     assert len({line.index(line.split()[4]) for line in lines[1:-1]}) == 1  # a column
+
+
+# --- shadow mode
+
+
+def test_shadow_keeps_the_standard_result(model):
+    texts = ["hello", "hello world, twice", "hello"]
+    standard = khub("--model", model, *texts)
+    shadowed = khub("--model", model, "--shadow", *texts)
+    assert (shadowed.returncode, shadowed.stdout) == (0, standard.stdout)
+    table = shadowed.stderr.decode().splitlines()
+    assert table[0].split()[:2] == ["slots", "layer"] and table[-1].startswith("with the kernels the embeddings differ by at most")
+    assert any("encoder.layer.*.intermediate " in line and "LinearGeLU" in line for line in table)
+
+
+def test_shadow_as_json(model):
+    """What is said of the embeddings is what the two commands differ by."""
+    texts = ["hello", "hello world"]
+    done = khub("--model", model, "--shadow=encoder.layer.1.**", "--json", *texts)
+    *rows, last = map(json.loads, done.stdout.decode().splitlines())
+    assert {slot["path"].split(".")[2] for slot in last["slots"]} == {"1"}
+    assert all(slot["failed"] == 0 for slot in last["slots"])
+    called = {slot["path"]: slot for slot in last["slots"] if slot["calls"]}
+    assert called["encoder.layer.1.output"]["outputs"][0]["count"] % CONFIG["hidden_size"] == 0
+    assert "encoder.layer.1.output.LayerNorm" not in called  # the run was called in its place
+    with_kernels = np.array(list(map(json.loads, khub("--model", model, "--kernels", *texts).stdout.decode().splitlines())), np.float32)
+    found = np.array(rows, np.float32)
+    assert last["embeddings"]["count"] == found.size
+    assert last["embeddings"]["identical"] == (found == with_kernels).sum()
+    assert last["embeddings"]["absolute"]["value"] == np.abs(found.astype(float) - with_kernels.astype(float)).max()
+
+
+def test_shadow_refused(model):
+    refused(khub("--model", model, "--shadow", "--no-kernels", "hello"), 2, "--shadow and --no-kernels at once")
+    refused(khub("--model", model, "--shadow", "--report"), 2, "--shadow without a text")
+    refused(khub("--model", model, "--shadow=nothing.*", "hello"), 1, "nothing.*", "none of the")
 
 
 # --- refused

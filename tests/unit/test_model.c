@@ -174,11 +174,16 @@ START_TEST(slots_are_named_as_in_transformers)
         {"encoder.layer.0.attention.self.value", "Linear"},
         {"encoder.layer.0.attention.self", "Attention"},
         {"encoder.layer.0.attention.output.dense", "Linear"},
-        {"encoder.layer.0.attention.output.LayerNorm", "AddLayerNorm"},
+        {"encoder.layer.0.attention.output.LayerNorm", "LayerNorm"},
+        {"encoder.layer.0.attention.output.add", "Add"},
+        {"encoder.layer.0.attention.output", "AddLayerNorm"},
         {"encoder.layer.0.intermediate.dense", "Linear"},
         {"encoder.layer.0.intermediate.intermediate_act_fn", "GeLU"},
+        {"encoder.layer.0.intermediate", "LinearGeLU"},
         {"encoder.layer.0.output.dense", "Linear"},
-        {"encoder.layer.0.output.LayerNorm", "AddLayerNorm"},
+        {"encoder.layer.0.output.LayerNorm", "LayerNorm"},
+        {"encoder.layer.0.output.add", "Add"},
+        {"encoder.layer.0.output", "AddLayerNorm"},
     };
     put_model();
     khub_model *model = open_with(1);
@@ -214,8 +219,8 @@ static void use_kernels(khub_model *model)
     setenv("KHUB_TVM_FFI", runtime, 1);
     ck_khub_ok(khub_kernelize(khub_model_layers(model), NULL, &report, &err), &err);
     for (size_t i = 0; i < khub_report_count(report); i++)
-        ck_assert_msg(khub_report_at(report, i)->kernel != NULL, "%s: %s", khub_report_at(report, i)->path,
-                      khub_report_at(report, i)->reason);
+        ck_assert_msg(khub_report_at(report, i)->kernel || !strcmp(khub_report_at(report, i)->layer, "Add"),
+                      "%s: %s", khub_report_at(report, i)->path, khub_report_at(report, i)->reason);
     khub_report_free(report);
 }
 
