@@ -38,7 +38,7 @@ struct session {
     khub__threads *pool;
     khub__peaks *peaks;
     uint64_t last_cache;
-    double deadline;
+    double deadline; /* 0: nothing was measured yet */
 };
 
 void khub_bench_free(khub_bench *bench)
@@ -120,7 +120,7 @@ static int describe_kernel(khub_bench *bench, const khub_kernel *kernel, khub_er
     return bench->kernel && bench->variant ? KHUB_OK : khub__fail_memory(err, "measuring");
 }
 
-/* The pool, the peaks, and what is said of the machine. */
+/* What doesn't take time. */
 static int begin(struct session *s, khub_error *err)
 {
     const khub_platform *machine;
@@ -136,12 +136,26 @@ static int begin(struct session *s, khub_error *err)
     shown->cpu = khub_platform_cpu_model(machine);
     shown->threads = khub__threads_count(s->pool);
     shown->fma_isa = khub__peaks_fma_isa();
-    shown->fma_flops = khub__peaks_fma(s->peaks);
     shown->memory_bytes = khub__peaks_most(s->peaks);
+    return KHUB_OK;
+}
+
+/* Once there is something to compare the machine with; then the time for the cases begins. */
+static void look_at_machine(struct session *s)
+{
+    khub_bench_machine *shown = &s->bench->machine;
+    if (s->deadline > 0) return;
+    shown->fma_flops = khub__peaks_fma(s->peaks);
     shown->copy_memory = khub__peaks_copy(s->peaks, (double)shown->memory_bytes);
     shown->copy_cache = khub__peaks_copy(s->peaks, (double)CACHE_BYTES * shown->threads);
-    s->deadline = khub__seconds() + (s->options.seconds > 0 ? s->options.seconds : USUAL_SECONDS);
-    return KHUB_OK;
+    s->deadline = khub__seconds() + s->options.seconds;
+}
+
+/* Seconds for each of `count` cases. */
+static double time_left(const struct session *s, size_t count)
+{
+    double left = s->deadline > 0 ? s->deadline - khub__seconds() : s->options.seconds;
+    return left / (double)count;
 }
 
 static void end(struct session *s)
@@ -184,6 +198,20 @@ static void say_at_work(const struct session *s, const struct entry *entry, int 
     khub__log(KHUB_LOG_DEBUG, begins ? "call" : "called", object, "%s", entry->shape);
 }
 
+static int race_layer(struct session *s, struct entry *entry, khub__timed_calls *calls, double seconds,
+                      khub_error *err)
+{
+    khub__contender kernel = {khub__timed_calls_run, &calls->kernel},
+                    standard = {khub__timed_calls_run, &calls->standard};
+    khub__race_options race = {.seconds = seconds, .cold = s->options.cold};
+    khub__race_result result;
+    say_at_work(s, entry, 1);
+    int rc = khub__race(&result, &kernel, calls->standards ? &standard : NULL, &race, err);
+    say_at_work(s, entry, 0);
+    if (rc == KHUB_OK) conclude(s, entry, &result, calls->work, s->options.cold);
+    return rc;
+}
+
 /* Measures a case of a layer; a failure of it becomes its reason. */
 static int measure_layer(struct session *s, struct entry *entry, double seconds, khub_error *err)
 {
@@ -195,25 +223,17 @@ static int measure_layer(struct session *s, struct entry *entry, double seconds,
                                .standard = !s->options.no_standard,
                                .fill = s->options.cold ? 2 * s->last_cache : 0,
                                .pool = s->pool};
-    khub__race_options race = {.cold = s->options.cold};
-    khub__race_result result;
-    double start = khub__seconds();
+    double before = khub__seconds();
     int rc = khub__timed_calls_new(&calls, &entry->plan, &how, &why);
     if (rc == KHUB_OK) {
         entry->function = calls.function;
         entry->shown.function = calls.function;
         calls.function = NULL;
-        khub__contender kernel = {khub__timed_calls_run, &calls.kernel},
-                        standard = {khub__timed_calls_run, &calls.standard};
-        race.seconds = seconds - (khub__seconds() - start);
-        say_at_work(s, entry, 1);
-        rc = khub__race(&result, &kernel, calls.standards ? &standard : NULL, &race, &why);
-        say_at_work(s, entry, 0);
+        seconds -= khub__seconds() - before;
+        look_at_machine(s);
+        rc = race_layer(s, entry, &calls, seconds, &why);
     }
-    if (rc == KHUB_OK)
-        conclude(s, entry, &result, calls.work, s->options.cold);
-    else
-        rc = give_reason(entry, &why, err);
+    if (rc != KHUB_OK) rc = give_reason(entry, &why, err);
     khub__timed_calls_free(&calls);
     return rc;
 }
@@ -226,10 +246,9 @@ static int measure_all(struct session *s, khub_error *err)
         struct entry *entry = &s->bench->entries[i];
         if (s->options.progress && s->options.progress(s->options.user, i, count))
             return khub__fail(err, KHUB_E_CANCELED, "measuring %s was canceled", s->bench->kernel);
-        double left = s->deadline - khub__seconds();
+        double seconds = time_left(s, count - i);
         const khub_error over = {.message = "the time was over"};
-        int rc = left > 0 ? measure_layer(s, entry, left / (double)(count - i), err)
-                          : give_reason(entry, &over, err);
+        int rc = seconds > 0 ? measure_layer(s, entry, seconds, err) : give_reason(entry, &over, err);
         if (rc != KHUB_OK) return rc;
         measured += !entry->reason;
     }
@@ -290,6 +309,7 @@ static int start(struct session *s, const khub_bench_options *options, khub_erro
     if (rc != KHUB_OK) return rc;
     if (!(s->options.seconds >= 0))
         return khub__fail(err, KHUB_E_INVAL, "khub_bench_options: seconds is below 0");
+    if (s->options.seconds == 0) s->options.seconds = USUAL_SECONDS;
     s->bench = khub__calloc(1, sizeof(*s->bench));
     return s->bench ? KHUB_OK : khub__fail_memory(err, "measuring");
 }
@@ -386,10 +406,12 @@ static int measure_given(struct session *s, struct given *given, khub_error *err
 {
     struct entry *entry = &s->bench->entries[0];
     khub__contender who = {call_given, given};
-    khub__race_options race = {.seconds = s->deadline - khub__seconds()};
+    khub__race_options race = {.seconds = s->options.seconds};
     khub__race_result result;
     say_at_work(s, entry, 1);
-    int rc = khub__race(&result, &who, NULL, &race, err);
+    int rc = call_given(given, 1, err); /* what can't be called says so at once */
+    if (rc == KHUB_OK) look_at_machine(s);
+    if (rc == KHUB_OK) rc = khub__race(&result, &who, NULL, &race, err);
     say_at_work(s, entry, 0);
     if (rc == KHUB_OK) conclude(s, entry, &result, (khub__work){khub__bytes_of(given->args, given->n), 0}, 0);
     return rc;
