@@ -1,6 +1,6 @@
 /* What khub_function_call and khub_slot_call add to a call through a pointer: at most 2 ns is what
  * <khub/function.h> is built for, at most 3 ns what a filled slot may cost. */
-#include "machine.h"
+#include "timing.h"
 
 #include <khub/khub.h>
 

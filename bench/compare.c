@@ -1,6 +1,6 @@
 /* Comparing two tensors beside copying one of them, on one core and in turns: both move twice the bytes of a
  * tensor, the one by reading two, the other by reading and writing one. */
-#include "machine.h"
+#include "timing.h"
 
 #include <khub/khub.h>
 

@@ -1,6 +1,6 @@
 /* khub_get of a name of the Hub again in one process: at most 2 us. argv[1] is the name; the cache must have
  * it. */
-#include "machine.h"
+#include "timing.h"
 
 #include <khub/khub.h>
 

@@ -1,6 +1,6 @@
 /* What adding 10,000 slots and filling them with the built-in kernels costs; the goal is 5 ms for the
  * filling. Linear is left out: how long its weights take to be packed depends on their size. */
-#include "machine.h"
+#include "timing.h"
 
 #include <khub/khub.h>
 #include <khub/standard.h>

@@ -2,7 +2,7 @@
  * once. */
 #include <khub/platform.h>
 
-#include "machine.h"
+#include "timing.h"
 
 static void detect(void *options)
 {
