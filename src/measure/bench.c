@@ -140,15 +140,39 @@ static int begin(struct session *s, khub_error *err)
     return KHUB_OK;
 }
 
+static double copy_of(struct session *s, const struct entry *entry)
+{
+    return khub__peaks_copy(s->peaks,
+                            s->options.cold ? (double)khub__peaks_most(s->peaks) : entry->shown.bytes);
+}
+
 /* Once there is something to compare the machine with; then the time for the cases begins. */
 static void look_at_machine(struct session *s)
 {
-    khub_bench_machine *shown = &s->bench->machine;
+    const khub_bench_machine *shown = &s->bench->machine;
     if (s->deadline > 0) return;
+    khub__peaks_fma(s->peaks);
+    khub__peaks_copy(s->peaks, (double)shown->memory_bytes);
+    khub__peaks_copy(s->peaks, (double)CACHE_BYTES * shown->threads);
+    s->deadline = khub__seconds() + s->options.seconds;
+}
+
+/* Looks at the machine once more, since it may have been busy before, and holds the cases against it. */
+static void compare_with_machine(struct session *s)
+{
+    khub_bench_machine *shown = &s->bench->machine;
+    khub__peaks_again(s->peaks);
     shown->fma_flops = khub__peaks_fma(s->peaks);
     shown->copy_memory = khub__peaks_copy(s->peaks, (double)shown->memory_bytes);
     shown->copy_cache = khub__peaks_copy(s->peaks, (double)CACHE_BYTES * shown->threads);
-    s->deadline = khub__seconds() + s->options.seconds;
+    for (size_t i = 0; i < s->bench->count; i++) {
+        khub_bench_case *c = &s->bench->entries[i].shown;
+        if (c->reason) continue;
+        c->copy = copy_of(s, &s->bench->entries[i]);
+        if (c->kernel.median <= 0) continue;
+        if (c->copy > 0) c->share = c->bytes / c->kernel.median / c->copy;
+        if (shown->fma_flops > 0) c->peak_share = c->flops / c->kernel.median / shown->fma_flops;
+    }
 }
 
 /* Seconds for each of `count` cases. */
@@ -171,12 +195,9 @@ static int give_reason(struct entry *entry, const khub_error *why, khub_error *e
     return entry->reason ? KHUB_OK : khub__fail_memory(err, "measuring");
 }
 
-/* What follows from times and work. */
-static void conclude(struct session *s, struct entry *entry, const khub__race_result *race, khub__work work,
-                     int cold)
+static void conclude(struct entry *entry, const khub__race_result *race, khub__work work)
 {
     khub_bench_case *c = &entry->shown;
-    double fma = s->bench->machine.fma_flops, median = race->a.median;
     c->bytes = work.bytes;
     c->flops = work.flops;
     c->kernel = race->a;
@@ -184,10 +205,6 @@ static void conclude(struct session *s, struct entry *entry, const khub__race_re
     c->ratio_q1 = race->ratio_q1;
     c->ratio = race->ratio;
     c->ratio_q3 = race->ratio_q3;
-    c->copy = khub__peaks_copy(s->peaks, cold ? (double)khub__peaks_most(s->peaks) : work.bytes);
-    if (median <= 0) return;
-    if (c->copy > 0) c->share = work.bytes / median / c->copy;
-    if (fma > 0) c->peak_share = work.flops / median / fma;
 }
 
 /* Before and after what a kernel could end the process with: a host that wants to know who it was listens. */
@@ -208,7 +225,8 @@ static int race_layer(struct session *s, struct entry *entry, khub__timed_calls 
     say_at_work(s, entry, 1);
     int rc = khub__race(&result, &kernel, calls->standards ? &standard : NULL, &race, err);
     say_at_work(s, entry, 0);
-    if (rc == KHUB_OK) conclude(s, entry, &result, calls->work, s->options.cold);
+    if (rc == KHUB_OK) conclude(entry, &result, calls->work);
+    if (rc == KHUB_OK) copy_of(s, entry); /* in the same moments as the case */
     return rc;
 }
 
@@ -252,6 +270,7 @@ static int measure_all(struct session *s, khub_error *err)
         if (rc != KHUB_OK) return rc;
         measured += !entry->reason;
     }
+    if (measured) compare_with_machine(s);
     if (measured) return KHUB_OK;
     return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: nothing could be measured: %s", s->bench->kernel,
                       count ? s->bench->entries[0].reason : "there is no case");
@@ -413,7 +432,8 @@ static int measure_given(struct session *s, struct given *given, khub_error *err
     if (rc == KHUB_OK) look_at_machine(s);
     if (rc == KHUB_OK) rc = khub__race(&result, &who, NULL, &race, err);
     say_at_work(s, entry, 0);
-    if (rc == KHUB_OK) conclude(s, entry, &result, (khub__work){khub__bytes_of(given->args, given->n), 0}, 0);
+    if (rc == KHUB_OK) conclude(entry, &result, (khub__work){khub__bytes_of(given->args, given->n), 0});
+    if (rc == KHUB_OK) compare_with_machine(s);
     return rc;
 }
 
@@ -427,6 +447,7 @@ int khub_bench_function(khub_bench **out, khub_kernel *kernel, const char *funct
     if (rc == KHUB_OK) rc = start(&s, options, err);
     if (rc != KHUB_OK) return rc;
     s.options.threads = 1;
+    s.options.cold = 0;
     rc = khub_kernel_function(&given.function, kernel, function, err);
     if (rc == KHUB_OK) rc = describe_kernel(s.bench, kernel, err);
     struct entry *entry = rc == KHUB_OK ? add_entry(s.bench, err) : NULL;

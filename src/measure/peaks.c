@@ -114,27 +114,45 @@ static int has_memory(khub__peaks *peaks)
     return peaks->memory != NULL;
 }
 
+/* Copies 2^power bytes in all, and keeps the better. */
+static void measure_copy(khub__peaks *peaks, int power)
+{
+    unsigned threads = khub__threads_count(peaks->pool);
+    struct work work = {.peaks = peaks, .part = ((size_t)1 << power) / 2 / threads / 64 * 64};
+    double seconds = work.part && has_memory(peaks) ? best_of(run_copy, &work) : 0;
+    double speed = seconds > 0 ? 2.0 * (double)work.part * threads / seconds : 0;
+    if (speed > peaks->copy[power]) peaks->copy[power] = speed;
+}
+
+static void measure_fma(khub__peaks *peaks)
+{
+    struct work work = {.peaks = peaks, .factor = 0.999f, .term = 0.001f};
+    double seconds = best_of(run_multiply, &work);
+    double speed = seconds > 0 ? khub__fma_best()->flops * khub__threads_count(peaks->pool) / seconds : 0;
+    if (speed > peaks->fma) peaks->fma = speed;
+}
+
 double khub__peaks_copy(khub__peaks *peaks, double bytes)
 {
     uint64_t size = khub__peaks_size(peaks, bytes);
     int power = 0;
     while (size >> power > 1)
         power++;
-    if (peaks->copy[power] > 0 || !has_memory(peaks)) return peaks->copy[power];
-    unsigned threads = khub__threads_count(peaks->pool);
-    struct work work = {.peaks = peaks, .part = size / 2 / threads / 64 * 64};
-    double seconds = work.part ? best_of(run_copy, &work) : 0;
-    if (seconds > 0) peaks->copy[power] = 2.0 * (double)work.part * threads / seconds;
+    if (!(peaks->copy[power] > 0)) measure_copy(peaks, power);
     return peaks->copy[power];
 }
 
 double khub__peaks_fma(khub__peaks *peaks)
 {
-    if (peaks->fma > 0) return peaks->fma;
-    struct work work = {.peaks = peaks, .factor = 0.999f, .term = 0.001f};
-    double seconds = best_of(run_multiply, &work);
-    if (seconds > 0) peaks->fma = khub__fma_best()->flops * khub__threads_count(peaks->pool) / seconds;
+    if (!(peaks->fma > 0)) measure_fma(peaks);
     return peaks->fma;
+}
+
+void khub__peaks_again(khub__peaks *peaks)
+{
+    if (peaks->fma > 0) measure_fma(peaks);
+    for (int power = 0; power < SIZES; power++)
+        if (peaks->copy[power] > 0) measure_copy(peaks, power);
 }
 
 const char *khub__peaks_fma_isa(void)

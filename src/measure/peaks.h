@@ -23,6 +23,9 @@ double khub__peaks_copy(khub__peaks *peaks, double bytes);
 
 /* float32 multiply-adds in registers, two operations each, on all threads; the best of many. */
 double khub__peaks_fma(khub__peaks *peaks);
+/* Measures all that was measured so far once more, and keeps the better. */
+void khub__peaks_again(khub__peaks *peaks);
+
 /* "portable" (a product and a sum), "avx2", "avx512", "neon": what that was measured with. Static. */
 const char *khub__peaks_fma_isa(void);
 
