@@ -38,13 +38,11 @@ KHUB_API int khub_mapping_items(khub_mapping **out, const char *items, khub_erro
 
 /* One entry, for a C program that has no JSON. */
 typedef struct khub_mapping_entry {
-    size_t struct_size;     /* set by KHUB_INIT */
-    const char *device;     /* "cpu", "cuda", ...; NULL: every device */
-    int32_t capability_min; /* of cuda and rocm, major · 10 + minor, both inclusive; 0: from the first */
-    int32_t capability_max; /* 0: to the last */
-    int mode;               /* KHUB_MODE_...; 0: FALLBACK */
-    const char *kernel;     /* "org/repo@v1:GeLU", "./path", "khub/norm"; "": the layer stays standard */
-    const char *spec;       /* JSON object with the keys of layers.json; NULL: the kernel's layers.json */
+    size_t struct_size; /* set by KHUB_INIT */
+    const char *device; /* as in a file: "cpu", "cuda:75-89"; NULL: every device */
+    int mode;           /* KHUB_MODE_...; 0: FALLBACK */
+    const char *kernel; /* "org/repo@v1:GeLU", "./path", "khub/norm"; "": the layer stays standard */
+    const char *spec;   /* JSON object with the keys of layers.json; NULL: the kernel's layers.json */
 } khub_mapping_entry;
 
 /* Adds an entry under `key` ("GeLU", "Linear(encoder.*.dense)", "Linear + GeLU"), in the place of the one for
@@ -67,9 +65,8 @@ KHUB_API void khub_mapping_free(khub_mapping *mapping); /* NULL is a no-op */
  * none. */
 typedef struct khub_mapping_line {
     const char *key;
-    const char *device;                     /* "cuda"; NULL: every device */
-    int32_t capability_min, capability_max; /* 0, 0: every; 90, 0: from 90 on */
-    int mode;                               /* KHUB_MODE_... */
+    const char *device;   /* "cpu", "cuda:75-89"; NULL: every device */
+    int mode;             /* KHUB_MODE_...; 0: it couldn't be read */
     const char *kernel;   /* as for khub_get: "org/repo@v1"; "": stays standard; NULL: `fault` says why */
     const char *layer;    /* of the kernel's layers.json, that serves; NULL: the one of the slot's name */
     const char *function; /* of an entry that says itself how it serves; NULL: layers.json does */
@@ -87,6 +84,11 @@ enum { KHUB_MAPPING_CANDIDATES = 6 };
 KHUB_API int khub_mapping_find(const khub_mapping_line *out[KHUB_MAPPING_CANDIDATES], size_t *count,
                                const khub_mapping *mapping, const char *layer, const char *path,
                                const char *device, int mode, khub_error *err);
+
+/* Where the i-th entry stands among those of its key on the device and in the mode: 0 is tried first; -1: it
+ * doesn't count there. KHUB_E_INVAL. */
+KHUB_API int khub_mapping_rank(int *rank, const khub_mapping *mapping, size_t i, const char *device, int mode,
+                               khub_error *err);
 
 /* "inference", "training|compile", "fallback": as mappings have it. KHUB_E_INVAL lists the modes. */
 KHUB_API int khub_mode_parse(int *out, const char *text, khub_error *err);

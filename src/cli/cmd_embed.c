@@ -21,9 +21,14 @@ static const char help[] =
     "there\n"
     "    --file LINES      each line of the file is a text (- for standard input); instead of TEXT...\n"
     "    -o FILE.npy       writes one array (texts, width) there instead of printing\n"
-    "    --kernels[=FILE]  the built-in kernels, or those of a mapping (JSON, docs/layers.md), serve the "
-    "layers they fit;\n"
-    "                      without it the standard functions serve. Paths in FILE start from its folder\n"
+    "    --kernels[=WHAT]  the kernels of the default mapping, or of WHAT, serve the layers they fit; "
+    "without it\n"
+    "                      the standard functions serve. WHAT: a mapping's file (JSON, docs/layers.md; paths "
+    "in it\n"
+    "                      start from its folder), or LAYER=KERNEL for single layers over the default "
+    "mapping, as in\n"
+    "                      'GeLU=org/repo@v1:GeLU,LayerNorm=' (nothing: stays standard); khub mapping --help "
+    "says all\n"
     "    --no-kernels      the standard functions serve: the default, said aloud\n"
     "    --require         with --kernels: an error when a kernel that is named can't serve its layer\n"
     "    --shadow[=SLOTS]  the kernels (as --kernels says) run beside the standard functions, whose results "
@@ -45,6 +50,7 @@ struct job {
     /* the command line */
     cli_hub hub;
     const char *model_name, *file, *out, *kernels;
+    khub_mapping *mapping; /* NULL: none is asked for, or the default one */
     int no_kernels, require, report, json;
     long threads;
     cli_shadow shadow;
@@ -67,9 +73,8 @@ static int fill_slots(struct job *job, khub_report **report, khub_error *err)
         /* for the report alone; that every slot stays standard is what was asked for */
         khub_set_log(NULL, NULL);
         options.mapping = "{}";
-    } else if (job->kernels[0]) {
-        options.mapping_file = job->kernels;
     }
+    options.kernels = job->mapping;
     options.hub = &job->hub.options;
     cli_hub_begin(&job->hub);
     int rc = khub_kernelize(khub_model_layers(job->model), &options, report, err);
@@ -287,18 +292,57 @@ static int ends_with_json(const char *text)
     return n >= 5 && !strcmp(text + n - 5, ".json");
 }
 
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+
+/* 1: begins as an entry of a mapping does, "LAYER=" or "LAYER(PATTERN)=". */
+static int is_entry(const char *text)
+{
+    size_t n = *text >= '0' && *text <= '9' ? 0 : strspn(text, letters);
+    if (n && text[n] == '(') n += strcspn(text + n, ") ") + 1;
+    return n && strlen(text) > n && text[n] == '=';
+}
+
 /* "--kernels FILE" would embed the file's name. What is on the disk doesn't count: it isn't always the same.
  */
-static int check_mapping_word(int argc, char **argv)
+static int check_mapping_word(const char *word)
 {
-    for (int i = 1; i + 1 < argc && strcmp(argv[i], "--") != 0; i++)
-        if (!strcmp(argv[i], "--kernels") && ends_with_json(argv[i + 1]))
-            return cli_usage(
-                "embed",
-                "--kernels %s: a mapping follows \"=\", as in --kernels=%s; if it is a text, write "
-                "--kernels -- %s",
-                argv[i + 1], argv[i + 1], argv[i + 1]);
-    return 0;
+    if (!ends_with_json(word)) return 0;
+    return cli_usage("embed",
+                     "--kernels %s: a mapping follows \"=\", as in --kernels=%s; if it is a text, write "
+                     "--kernels -- %s",
+                     word, word, word);
+}
+
+/* The word after --kernels is a text, unless it has the form of an entry of a mapping: "--kernels GeLU=..."
+ * becomes
+ * "--kernels=GeLU=...". *joined is the caller's (free). Returns the new argc; -1: said. */
+static int join_mapping_word(int argc, char **argv, char **joined)
+{
+    *joined = NULL;
+    for (int i = 1; i + 1 < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--kernels") != 0) continue;
+        if (check_mapping_word(argv[i + 1])) return -1;
+        if (!is_entry(argv[i + 1])) return argc;
+        size_t bytes = strlen(argv[i + 1]) + sizeof("--kernels=");
+        *joined = malloc(bytes);
+        if (!*joined) return cli_fail_memory(), -1;
+        snprintf(*joined, bytes, "--kernels=%s", argv[i + 1]);
+        argv[i] = *joined;
+        memmove(&argv[i + 1], &argv[i + 2], (size_t)(argc - i - 2) * sizeof(*argv));
+        argv[argc - 1] = NULL;
+        return argc - 1;
+    }
+    return argc;
+}
+
+/* A word that was joined might have been meant as a text. */
+static int read_mapping(struct job *job, int joined, khub_error *err)
+{
+    if (!job->kernels || !job->kernels[0]) return KHUB_OK;
+    int rc = khub_mapping_items(&job->mapping, job->kernels, err);
+    if (rc == KHUB_E_INVAL && joined)
+        cli_note("if %s is a text, write --kernels -- %s", job->kernels, job->kernels);
+    return rc;
 }
 
 static int run(int argc, char **argv)
@@ -319,18 +363,23 @@ static int run(int argc, char **argv)
         CLI_HUB_OPTIONS(job.hub),
     };
     khub_error err = {0};
-    if (check_mapping_word(argc, argv)) return EXIT_USAGE;
-    int count = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
-    if (count < 0) return EXIT_USAGE;
+    char *joined;
+    argc = join_mapping_word(argc, argv, &joined);
+    int count = argc < 0 ? -1 : cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     job.texts = argv + 1;
-    job.text_count = (size_t)count;
+    job.text_count = count < 0 ? 0 : (size_t)count;
     if (job.shadow.pattern && !job.kernels && !job.no_kernels) job.kernels = ""; /* whose else? */
-    int status = check_usage(&job);
-    if (status) return status;
-    status = work(&job, &err) == KHUB_OK ? EXIT_DONE : cli_fail(&err);
+    int status = count < 0 ? EXIT_USAGE : check_usage(&job);
+    if (!status) {
+        int rc = read_mapping(&job, joined != NULL, &err);
+        if (rc == KHUB_OK) rc = work(&job, &err);
+        status = rc == KHUB_OK ? EXIT_DONE : cli_fail(&err);
+    }
     cli_shadow_end(&job.shadow);
+    khub_mapping_free(job.mapping);
     khub_model_close(job.model);
     free(job.rows);
+    free(joined);
     return status;
 }
 

@@ -10,6 +10,7 @@ extern const cli_command cli_embed;
 extern const cli_command cli_functions;
 extern const cli_command cli_get_command;
 extern const cli_command cli_info;
+extern const cli_command cli_mapping;
 extern const cli_command cli_platform_command;
 extern const cli_command cli_serve;
 extern const cli_command cli_tokenize;
@@ -17,7 +18,7 @@ extern const cli_command cli_variants;
 extern const cli_command cli_versions;
 
 const cli_command *const cli_commands[] = {
-    &cli_bench, &cli_cache,     &cli_call,        &cli_compare,  &cli_download_command,
-    &cli_embed, &cli_functions, &cli_get_command, &cli_info,     &cli_platform_command,
-    &cli_serve, &cli_tokenize,  &cli_variants,    &cli_versions, NULL,
+    &cli_bench,     &cli_cache,       &cli_call,     &cli_compare, &cli_download_command, &cli_embed,
+    &cli_functions, &cli_get_command, &cli_info,     &cli_mapping, &cli_platform_command, &cli_serve,
+    &cli_tokenize,  &cli_variants,    &cli_versions, NULL,
 };

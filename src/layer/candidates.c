@@ -2,8 +2,6 @@
 
 #include "base/error.h"
 
-#include <stdio.h>
-
 /* Up to the last "." of a path. */
 static size_t parent_length(const char *path)
 {
@@ -35,12 +33,6 @@ static int takes(const khub__key *key, const khub__wanted_slot *slot)
     return 1;
 }
 
-/* 1: nothing says where the entry would apply. */
-static int is_nowhere(const khub__entry *entry)
-{
-    return entry->read != KHUB__ENTRY_ALL;
-}
-
 static int holds(const khub__target *target, khub__on on)
 {
     return target->device == on.device &&
@@ -61,64 +53,75 @@ static const khub__target *find_target(const khub__mapped *mapped, khub__on on, 
     const khub__target *best = NULL, *any = NULL;
     khub__miss own = KHUB__MISS_DEVICE;
     for (size_t i = 0; i < mapped->count; i++) {
-        const khub__entry *entry = mapped->entries[i];
-        if (is_nowhere(entry)) continue;
-        if (entry->target.device == KHUB__DEVICE_ANY) any = &entry->target;
-        if (entry->target.device == on.device) own = KHUB__MISS_CAPABILITY;
-        if (holds(&entry->target, on) && (!best || is_smaller(&entry->target, best))) best = &entry->target;
+        const khub__target *target = &mapped->entries[i]->target;
+        if (target->device == KHUB__DEVICE_ANY) any = target;
+        if (target->device == on.device) own = KHUB__MISS_CAPABILITY;
+        if (holds(target, on) && (!best || is_smaller(target, best))) best = target;
     }
     if (!best && !any && own > *miss) *miss = own;
     return best ? best : any;
 }
 
-static void add_modes(khub__candidates *out, const khub__mapped *mapped, const khub__target *target, int mode)
+/* The entries for a target: those that can be read by their modes, then one that can't, so that its fault is
+ * told. */
+static void add_entries(khub__candidates *out, const khub__mapped *mapped, const khub__target *target,
+                        int mode)
 {
+    const khub__entry *fault = NULL;
     for (const int *m = khub__mode_order(mode); m && *m; m++)
         for (size_t i = 0; i < mapped->count; i++) {
             const khub__entry *entry = mapped->entries[i];
-            if (!is_nowhere(entry) && entry->line.mode == *m && khub__target_same(&entry->target, target))
+            if (!khub__target_same(&entry->target, target)) continue;
+            if (entry->read != KHUB__ENTRY_ALL)
+                fault = entry;
+            else if (entry->line.mode == *m)
                 out->entry[out->count++] = entry;
         }
+    if (fault) out->entry[out->count++] = fault;
 }
 
-/* What couldn't be read might have been meant for this slot: it is the last candidate, so that its fault is
- * told. */
-static void add_fault(khub__candidates *out, const khub__mapped *mapped)
-{
-    for (size_t i = 0; i < mapped->count && out->count < KHUB__CANDIDATES; i++)
-        if (is_nowhere(mapped->entries[i])) {
-            out->entry[out->count++] = mapped->entries[i];
-            return;
-        }
-}
-
-static int has_faults(const khub__mapped *mapped)
+/* One of which nobody knows what device it was meant for. */
+static const khub__entry *lost_entry(const khub__mapped *mapped)
 {
     for (size_t i = 0; i < mapped->count; i++)
-        if (is_nowhere(mapped->entries[i])) return 1;
-    return 0;
+        if (mapped->entries[i]->target.device == KHUB__DEVICES) return mapped->entries[i];
+    return NULL;
+}
+
+void khub__candidates_of(khub__candidates *out, const khub__mapped *mapped, khub__on on, int mode)
+{
+    out->count = 0;
+    out->miss = KHUB__MISS_NONE;
+    const khub__target *target = find_target(mapped, on, &out->miss);
+    if (!target) return;
+    add_entries(out, mapped, target, mode);
+    if (!out->count) out->miss = KHUB__MISS_MODE;
+}
+
+/* 1: of two keys that take a slot the first counts; of two alike the later one. */
+static int is_better(const khub__mapped *mapped, const khub__mapped *best)
+{
+    return !best || khub__key_compare(mapped->key, best->key) >= 0;
 }
 
 void khub__candidates_find(khub__candidates *out, const khub_mapping *mapping, const khub__wanted_slot *slot,
                            khub__on on, int mode)
 {
-    const khub__mapped *best = NULL;
-    const khub__target *target = NULL;
-    out->count = 0;
-    out->miss = mapping->forbidden_by ? KHUB__MISS_FORBIDDEN : KHUB__MISS_LAYER;
+    const khub__mapped *best = NULL, *lost = NULL;
+    khub__miss miss = mapping->forbidden_by ? KHUB__MISS_FORBIDDEN : KHUB__MISS_LAYER;
     for (size_t i = 0; i < mapping->key_count; i++) {
         const khub__mapped *mapped = &mapping->keys[i];
         if (!mapped->count || !takes(mapped->key, slot)) continue;
-        const khub__target *own = find_target(mapped, on, &out->miss);
-        if (!own && !has_faults(mapped)) continue;
-        if (best && khub__key_compare(mapped->key, best->key) < 0) continue;
-        best = mapped; /* of two alike the later one */
-        target = own;
+        if (find_target(mapped, on, &miss)) {
+            if (is_better(mapped, best)) best = mapped;
+        } else if (lost_entry(mapped) && is_better(mapped, lost)) {
+            lost = mapped;
+        }
     }
-    if (!best) return;
-    if (target) add_modes(out, best, target, mode);
-    add_fault(out, best);
-    if (!out->count) out->miss = KHUB__MISS_MODE;
+    out->count = 0;
+    out->miss = miss;
+    if (best) khub__candidates_of(out, best, on, mode);
+    if (!best && lost) out->entry[out->count++] = lost_entry(lost);
 }
 
 int khub__candidates_miss(khub_error *err, const khub__candidates *candidates, const khub_mapping *mapping,
@@ -147,6 +150,15 @@ int khub__candidates_miss(khub_error *err, const khub__candidates *candidates, c
     }
 }
 
+static int take_question(khub__on *on, const char *device, int mode, khub_error *err)
+{
+    int rc = khub__on_parse(on, device, err);
+    if (rc != KHUB_OK || khub__mode_order(mode)) return rc;
+    return khub__fail(err, KHUB_E_INVAL,
+                      "\"%s\" is no mode of a model: inference or training, with |compile or without",
+                      khub__mode_text(mode));
+}
+
 int khub_mapping_find(const khub_mapping_line *out[KHUB_MAPPING_CANDIDATES], size_t *count,
                       const khub_mapping *mapping, const char *layer, const char *path, const char *device,
                       int mode, khub_error *err)
@@ -154,13 +166,30 @@ int khub_mapping_find(const khub_mapping_line *out[KHUB_MAPPING_CANDIDATES], siz
     khub__on on;
     khub__candidates all;
     int rc = khub__given("khub_mapping_find", out && count && mapping && layer && path && device, err);
-    if (rc == KHUB_OK) rc = khub__on_parse(&on, device, err);
-    if (rc == KHUB_OK && !khub__mode_order(mode))
-        rc = khub__fail(err, KHUB_E_INVAL, "khub_mapping_find: %d is no mode of a slot", mode);
+    if (rc == KHUB_OK) rc = take_question(&on, device, mode, err);
     if (rc != KHUB_OK) return rc;
     khub__wanted_slot slot = {layer, path, NULL, 0};
     khub__candidates_find(&all, mapping, &slot, on, mode);
     for (*count = 0; *count < all.count; ++*count)
         out[*count] = &all.entry[*count]->line;
     return all.count ? KHUB_OK : khub__candidates_miss(err, &all, mapping, layer, on, mode);
+}
+
+int khub_mapping_rank(int *rank, const khub_mapping *mapping, size_t i, const char *device, int mode,
+                      khub_error *err)
+{
+    khub__on on;
+    int rc = khub__given("khub_mapping_rank", rank && mapping && device, err);
+    if (rc == KHUB_OK) rc = take_question(&on, device, mode, err);
+    if (rc != KHUB_OK) return rc;
+    *rank = -1;
+    for (size_t k = 0; k < mapping->key_count; i -= mapping->keys[k++].count) {
+        if (i >= mapping->keys[k].count) continue;
+        khub__candidates all;
+        khub__candidates_of(&all, &mapping->keys[k], on, mode);
+        for (size_t c = 0; c < all.count; c++)
+            if (all.entry[c] == mapping->keys[k].entries[i]) *rank = (int)c;
+        return KHUB_OK;
+    }
+    return khub__fail(err, KHUB_E_INVAL, "khub_mapping_rank: there is no such entry");
 }

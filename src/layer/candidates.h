@@ -21,7 +21,7 @@ typedef enum khub__miss {
     KHUB__MISS_MODE        /* ... for the mode */
 } khub__miss;
 
-enum { KHUB__CANDIDATES = KHUB_MAPPING_CANDIDATES }; /* five modes, and a fault of no known place */
+enum { KHUB__CANDIDATES = KHUB_MAPPING_CANDIDATES }; /* five modes, and a fault */
 
 typedef struct khub__candidates {
     const khub__entry *entry[KHUB__CANDIDATES];
@@ -29,11 +29,14 @@ typedef struct khub__candidates {
     khub__miss miss; /* when count is 0 */
 } khub__candidates;
 
-/* Of the keys that take the slot, the most special one that has entries for the device and its capability; of
- * these the smallest range of capabilities; of these the modes in order. An entry with a fault is a candidate
- * like another, with its fault as reason. No allocation; entries are the mapping's. */
+/* Of the keys that take the slot, the most special one that has entries for the device and its capability;
+ * of these the smallest range of capabilities; of these the modes in order. An entry with a fault is a
+ * candidate like another, with its fault as reason. No allocation; entries are the mapping's. */
 void khub__candidates_find(khub__candidates *out, const khub_mapping *mapping, const khub__wanted_slot *slot,
                            khub__on on, int mode);
+
+/* Of one key. */
+void khub__candidates_of(khub__candidates *out, const khub__mapped *mapped, khub__on on, int mode);
 
 /* "the mapping has no kernel for GeLU on cuda:75": the reason for a miss, into err. Returns KHUB_E_NOTFOUND.
  */

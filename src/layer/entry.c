@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "hub/repo.h"
 #include "kernel/layers_json.h"
 #include "layer/mapping.h"
 
@@ -39,11 +40,15 @@ static char *from_folder(const char *folder, char *kernel)
     return path;
 }
 
+static int is_built_in(const char *kernel)
+{
+    return !strncmp(kernel, "khub/", 5) && !strchr(kernel, '@');
+}
+
 /* "org/repo" is its version 1; a built-in kernel has none. */
 static char *with_version(char *kernel)
 {
-    if (!kernel || khub_name_kind_of(kernel) != KHUB_NAME_HUB || strchr(kernel, '@') ||
-        !strncmp(kernel, "khub/", 5))
+    if (!kernel || khub_name_kind_of(kernel) != KHUB_NAME_HUB || strchr(kernel, '@') || is_built_in(kernel))
         return kernel;
     size_t length = strlen(kernel);
     char *grown = khub__realloc(kernel, length + sizeof("@v1"));
@@ -73,12 +78,17 @@ static int split_target(khub__entry *entry, const char *target, const char *fold
 static int check_name(const char *kernel, const char *where, khub_error *err)
 {
     khub_name_kind kind = khub_name_kind_of(kernel);
-    if (!*kernel || kind == KHUB_NAME_PATH || kind == KHUB_NAME_HUB) return KHUB_OK;
-    return khub__fail(
-        err, KHUB_E_FORMAT,
-        "%s: \"%.200s\" names no kernel: ORG/NAME@REV:LAYER, khub/NAME, a path (\"./DIR\"), or \"\" to "
-        "leave the layer standard",
-        where, kernel);
+    khub__wanted wanted;
+    khub_error why = {0};
+    if (!*kernel || kind == KHUB_NAME_PATH || is_built_in(kernel)) return KHUB_OK;
+    if (kind != KHUB_NAME_HUB)
+        return khub__fail(
+            err, KHUB_E_FORMAT,
+            "%s: \"%.200s\" names no kernel: ORG/NAME@REV:LAYER, khub/NAME, a path (\"./DIR\"), or "
+            "\"\" to leave the layer standard",
+            where, kernel);
+    if (khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, kernel, &why) == KHUB_OK) return KHUB_OK;
+    return khub__fail(err, KHUB_E_FORMAT, "%s: %s", where, why.message);
 }
 
 /* 1: each of the layer's arguments stands among `args` once, and nothing else does. */
@@ -94,7 +104,7 @@ static int has_args(const khub__layer_def *layer, const khub_layer_spec *spec)
 static int check_args(const khub__entry *entry, const char *where, khub_error *err)
 {
     const khub_layer_spec *spec = entry->spec;
-    const khub__layer_def *layer = khub__layer_find(entry->key);
+    const khub__layer_def *layer = khub__layer_find(spec->layer); /* NULL: a run */
     if (!layer || !spec->args || has_args(layer, spec)) return KHUB_OK;
     khub__text text = {0};
     for (size_t i = 0; i < spec->arg_count; i++)
@@ -119,19 +129,23 @@ static char *dump(const json_t *value)
     return own;
 }
 
-/* All but the kernel's name, for writing it again. */
+/* All but the kernel's name, for writing it again. (json_copy loses members in silence when there is no
+ * memory.) */
 static int keep_rest(khub__entry *entry, const json_t *value, khub_error *err)
 {
-    json_t *rest = json_copy((json_t *)(uintptr_t)value);
-    if (rest) json_object_del(rest, "kernel");
-    entry->value = rest ? dump(rest) : NULL;
+    json_t *rest = json_object(), *item;
+    const char *key;
+    int lost = !rest;
+    json_object_foreach ((json_t *)(uintptr_t)value, key, item)
+        if (!lost && strcmp(key, "kernel") != 0) lost = json_object_set(rest, key, item) != 0;
+    entry->value = lost ? NULL : dump(rest);
     json_decref(rest);
     return entry->value ? KHUB_OK : khub__fail_memory(err, "reading a mapping");
 }
 
 /* An entry that says itself how it serves. */
-static int parse_inline(khub__entry *entry, const json_t *value, const khub__mapping_place *place,
-                        const char *where, khub_error *err)
+static int parse_inline(khub__entry *entry, const khub__key *key, const json_t *value,
+                        const khub__mapping_place *place, const char *where, khub_error *err)
 {
     const char *target = NULL;
     khub__json_source source = {where, err};
@@ -140,15 +154,16 @@ static int parse_inline(khub__entry *entry, const json_t *value, const khub__map
     if (rc == KHUB_OK) rc = split_target(entry, target, place->folder, err);
     if (rc == KHUB_OK) rc = check_name(entry->kernel, where, err);
     if (rc != KHUB_OK || json_object_size(value) == 1) return rc;
-    rc = khub__layer_spec_parse(&entry->spec, entry->key, value, where, "kernel", err);
+    rc = khub__layer_spec_parse(&entry->spec, key->part_count == 1 ? key->part[0].layer : key->text, value,
+                                where, "kernel", err);
     if (rc == KHUB_OK) rc = check_args(entry, where, err);
     return rc == KHUB_OK ? keep_rest(entry, value, err) : rc;
 }
 
-static int parse_leaf(khub__entry *entry, const json_t *value, const khub__mapping_place *place,
-                      const char *where, khub_error *err)
+static int parse_leaf(khub__entry *entry, const khub__key *key, const json_t *value,
+                      const khub__mapping_place *place, const char *where, khub_error *err)
 {
-    if (json_is_object(value)) return parse_inline(entry, value, place, where, err);
+    if (json_is_object(value)) return parse_inline(entry, key, value, place, where, err);
     if (!json_is_string(value))
         return khub__fail(err, KHUB_E_FORMAT, "%s: is %s, a string or an object is expected", where,
                           khub__json_type_name(value));
@@ -172,22 +187,21 @@ static int make_faulty(khub__entry *entry, const json_t *value, const char *faul
 
 static void write_line(khub__entry *entry, int mode)
 {
-    const khub__target *target = &entry->target;
-    entry->line = (khub_mapping_line){
-        entry->key,   target->device == KHUB__DEVICE_ANY ? NULL : khub__device_name(target->device),
-        target->min,  target->max == KHUB__CAPABILITY_LAST ? 0 : target->max,
-        mode,         entry->kernel,
-        entry->layer, entry->spec ? entry->spec->function : NULL,
-        entry->fault, entry->from};
+    khub__device device = entry->target.device;
+    int is_one = device != KHUB__DEVICE_ANY && device != KHUB__DEVICES;
+    entry->line =
+        (khub_mapping_line){entry->key,   is_one ? khub__target_text(entry->device, &entry->target) : NULL,
+                            mode,         entry->kernel,
+                            entry->layer, entry->spec ? entry->spec->function : NULL,
+                            entry->fault, entry->from};
 }
 
 static khub__entry *new_entry(const char *key, const khub__target *target, const khub__mapping_place *place)
 {
-    static const khub__target everywhere = {KHUB__DEVICE_ANY, 0, KHUB__CAPABILITY_LAST};
     khub__entry *entry = khub__calloc(1, sizeof(*entry));
     if (!entry) return NULL;
     atomic_init(&entry->refs, 1);
-    entry->target = target ? *target : everywhere;
+    entry->target = *target;
     entry->built_in = place->built_in;
     entry->key = khub__strdup(key);
     entry->from = khub__strdup(place->name);
@@ -205,16 +219,16 @@ void khub__mapping_where(char out[KHUB__WHERE_MAX], const khub__mapping_place *p
              mode == KHUB_MODE_FALLBACK ? "" : ": ", mode == KHUB_MODE_FALLBACK ? "" : khub__mode_text(mode));
 }
 
-int khub__entry_parse(khub__entry **out, const char *key, const khub__target *target, int mode,
+int khub__entry_parse(khub__entry **out, const khub__key *key, const khub__target *target, int mode,
                       const json_t *value, const khub__mapping_place *place, khub_error *err)
 {
     char where[KHUB__WHERE_MAX];
     khub_error why = {0};
-    *out = new_entry(key, target, place);
+    *out = new_entry(key->text, target, place);
     if (!*out) return khub__fail_memory(err, "reading a mapping");
     (*out)->read = KHUB__ENTRY_ALL;
-    khub__mapping_where(where, place, key, target, mode);
-    int rc = parse_leaf(*out, value, place, where, &why);
+    khub__mapping_where(where, place, key->text, target, mode);
+    int rc = parse_leaf(*out, key, value, place, where, &why);
     if (rc != KHUB_OK && rc != KHUB_E_NOMEM) rc = make_faulty(*out, value, why.message);
     if (rc == KHUB_OK) {
         write_line(*out, mode);

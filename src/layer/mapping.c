@@ -117,23 +117,19 @@ static int copy_mapped(khub_mapping *to, const khub__mapped *from,
     return KHUB_OK;
 }
 
-/* 1: says something for every device, or for the key as a whole. */
+/* 1: says something for every device. */
 static int covers_all(const khub__mapped *mapped)
 {
     for (size_t i = 0; i < mapped->count; i++)
-        if (mapped->entries[i]->read == KHUB__ENTRY_KEY ||
-            (mapped->entries[i]->target.device == KHUB__DEVICE_ANY &&
-             mapped->entries[i]->read != KHUB__ENTRY_DEVICE))
-            return 1;
+        if (mapped->entries[i]->target.device == KHUB__DEVICE_ANY) return 1;
     return 0;
 }
 
 /* 1: is about the same devices, or has the same word in place of them. */
 static int same_place(const khub__entry *a, const khub__entry *b)
 {
-    if (a->read == KHUB__ENTRY_DEVICE || b->read == KHUB__ENTRY_DEVICE)
-        return a->read == b->read && !strcmp(a->word, b->word);
-    return khub__target_same(&a->target, &b->target);
+    return khub__target_same(&a->target, &b->target) &&
+           (a->target.device != KHUB__DEVICES || !strcmp(a->word, b->word));
 }
 
 /* A layer without a pattern stands for each of its paths, too. */
@@ -147,7 +143,7 @@ static int stays(const khub__entry *entry, const khub__mapped *from, const khub_
     const khub__mapped *layer = whole_layer(over, from), *same = khub__mapping_find(over, from->text);
     if ((layer && covers_all(layer)) || (same && covers_all(same))) return 0;
     for (size_t i = 0; same && i < same->count; i++)
-        if (same_place(same->entries[i], entry)) return 0;
+        if (entry->read == KHUB__ENTRY_KEY || same_place(same->entries[i], entry)) return 0;
     return 1;
 }
 
@@ -197,11 +193,9 @@ int khub_mapping_merge(khub_mapping *mapping, const khub_mapping *over, khub_err
 static int place_given(khub__target *target, int *mode, const khub_mapping_entry *given, const char *where,
                        khub_error *err)
 {
-    *target = (khub__target){KHUB__DEVICE_ANY, given->capability_min,
-                             given->capability_max ? given->capability_max : KHUB__CAPABILITY_LAST};
+    *target = (khub__target){KHUB__DEVICE_ANY, 0, KHUB__CAPABILITY_LAST};
     *mode = given->mode ? given->mode : KHUB_MODE_FALLBACK;
-    int rc = given->device ? khub__device_parse(&target->device, given->device, where, err) : KHUB_OK;
-    if (rc == KHUB_OK) rc = khub__target_check(target, where, err);
+    int rc = given->device ? khub__target_parse(target, given->device, where, err) : KHUB_OK;
     if (rc == KHUB_OK && !khub__mode_is_entry(*mode))
         rc = khub__fail(err, KHUB_E_FORMAT, "%s: %d is no mode of an entry", where, *mode);
     return rc;
@@ -226,14 +220,15 @@ static int value_given(json_t **out, const khub_mapping_entry *given, const char
     return khub__fail_memory(err, "making a mapping");
 }
 
-static int entry_given(khub__entry **out, const char *key, const khub_mapping_entry *given, khub_error *err)
+static int entry_given(khub__entry **out, const khub__key *key, const khub_mapping_entry *given,
+                       const char *from, khub_error *err)
 {
-    static const khub__mapping_place place = {"khub_mapping_set", NULL, 0};
+    const khub__mapping_place place = {from, NULL, 0};
     char where[KHUB__WHERE_MAX];
     khub__target target;
     json_t *value;
     int mode;
-    khub__mapping_where(where, &place, key, NULL, KHUB_MODE_FALLBACK);
+    khub__mapping_where(where, &place, key->text, NULL, KHUB_MODE_FALLBACK);
     int rc = place_given(&target, &mode, given, where, err);
     if (rc == KHUB_OK) rc = value_given(&value, given, where, err);
     if (rc != KHUB_OK) return rc;
@@ -250,10 +245,10 @@ static int put(khub__mapped *mapped, khub__entry *entry, khub_error *err)
 {
     for (size_t i = 0; i < mapped->count; i++) {
         khub__entry *there = mapped->entries[i];
-        int same = there->read == KHUB__ENTRY_KEY ||
-                   (there->read == KHUB__ENTRY_ALL && there->line.mode == entry->line.mode &&
-                    khub__target_same(&there->target, &entry->target));
-        if (!same) continue;
+        int is_row = there->read == KHUB__ENTRY_DEVICE ||
+                     (there->read == KHUB__ENTRY_ALL && there->line.mode == entry->line.mode);
+        if (there->read != KHUB__ENTRY_KEY && !(is_row && khub__target_same(&there->target, &entry->target)))
+            continue;
         mapped->entries[i] = entry;
         khub__entry_free(there);
         return KHUB_OK;
@@ -274,23 +269,30 @@ static int set(khub_mapping *mapping, khub__key *key, khub__entry *entry, khub_e
     return khub__fail_memory(err, "making a mapping");
 }
 
-int khub_mapping_set(khub_mapping *mapping, const char *key, const khub_mapping_entry *given, khub_error *err)
+int khub__mapping_put(khub_mapping *mapping, const char *key, const khub_mapping_entry *given,
+                      const char *from, khub_error *err)
 {
-    khub_mapping_entry own;
     khub__key *parsed = NULL;
     khub__entry *entry;
     khub_error why = {0};
-    int rc = khub__given("khub_mapping_set", mapping && key && given && given->kernel, err);
-    if (rc == KHUB_OK) rc = khub__options(&own, sizeof(own), given, "khub_mapping_entry", err);
-    if (rc != KHUB_OK) return rc;
-    rc = khub__key_parse(&parsed, key, "khub_mapping_set", &why);
-    if (rc == KHUB_OK) rc = entry_given(&entry, parsed->text, &own, &why);
+    int rc = khub__key_parse(&parsed, key, from, &why);
+    for (size_t i = 0; rc == KHUB_OK && i < parsed->part_count; i++)
+        rc = khub__layer_check(parsed->part[i].layer, from, &why);
+    if (rc == KHUB_OK) rc = entry_given(&entry, parsed, given, from, &why);
     if (rc == KHUB_OK) {
         mapping->built_in = 0;
         return set(mapping, parsed, entry, err);
     }
     khub__free(parsed);
     return khub__fail(err, rc == KHUB_E_NOMEM ? rc : KHUB_E_INVAL, "%s", why.message);
+}
+
+int khub_mapping_set(khub_mapping *mapping, const char *key, const khub_mapping_entry *given, khub_error *err)
+{
+    khub_mapping_entry own;
+    int rc = khub__given("khub_mapping_set", mapping && key && given && given->kernel, err);
+    if (rc == KHUB_OK) rc = khub__options(&own, sizeof(own), given, "khub_mapping_entry", err);
+    return rc == KHUB_OK ? khub__mapping_put(mapping, key, &own, "khub_mapping_set", err) : rc;
 }
 
 const khub_mapping_line *khub_mapping_at(const khub_mapping *mapping, size_t i)

@@ -24,9 +24,10 @@ typedef enum khub__entry_read {
 typedef struct khub__entry {
     atomic_int refs;
     khub_mapping_line line; /* the strings are the entry's */
-    khub__target target;
+    khub__target target;    /* of the device KHUB__DEVICES: it couldn't be read, and is none */
     khub__entry_read read;
     char *key, *kernel, *layer, *fault, *from;
+    char device[KHUB__TARGET_MAX];
     char *word;            /* the device or mode that couldn't be read; NULL */
     char *value;           /* JSON: what stands behind it */
     khub_layer_spec *spec; /* of an entry that says itself how it serves; NULL: the kernel's layers.json */
@@ -73,9 +74,9 @@ enum { KHUB__WHERE_MAX = 1000 };
 void khub__mapping_where(char out[KHUB__WHERE_MAX], const khub__mapping_place *place, const char *key,
                          const khub__target *target, int mode);
 
-/* What stands behind a key, a device and a mode (NULL: every device): a name, or an object. *out has a fault
+/* What stands behind a key, a device and a mode: a name, or an object. *out has a fault
  * when that is no entry. KHUB_E_NOMEM only. */
-int khub__entry_parse(khub__entry **out, const char *key, const khub__target *target, int mode,
+int khub__entry_parse(khub__entry **out, const khub__key *key, const khub__target *target, int mode,
                       const json_t *value, const khub__mapping_place *place, khub_error *err);
 /* One whose place can't be read; `word` says what stands where the device or mode would. */
 int khub__entry_faulty(khub__entry **out, const char *key, khub__entry_read read, const khub__target *target,
@@ -90,6 +91,10 @@ int khub__mapping_begin(khub_mapping **out, const char *name, khub_error *err);
 khub__mapped *khub__mapping_find(const khub_mapping *mapping, const char *key);
 khub__mapped *khub__mapping_add_key(khub_mapping *mapping, const char *text, khub__key *key);
 int khub__mapped_add(khub__mapped *mapped, khub__entry *entry, khub_error *err);
+
+/* khub_mapping_set; `from` is the entry's in messages. */
+int khub__mapping_put(khub_mapping *mapping, const char *key, const khub_mapping_entry *entry,
+                      const char *from, khub_error *err);
 
 /* Takes the JSON over. */
 int khub__mapping_from(khub_mapping **out, json_t *root, const khub__mapping_place *place, khub_error *err);

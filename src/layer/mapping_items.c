@@ -16,44 +16,38 @@ static size_t part_length(const char *at)
     size_t n = 0;
     for (;; n++) {
         n += strcspn(at + n, ",");
-        if (!at[n] || !at[n + 1] || !strchr("<>=!", at[n + 1])) return n;
+        if (!at[n]) return n;
+        char next = at[n + 1 + strspn(at + n + 1, " ")];
+        if (!next || !strchr("<>=!", next)) return n;
     }
 }
 
 /* One "LAYER=NAME". */
-static int read_item(khub_mapping **out, char *item, khub_error *err)
+static int read_item(khub_mapping **out, const char *item, khub_error *err)
 {
-    char *equals = strchr(item, '=');
-    *equals = 0;
+    const char *equals = strchr(item, '=');
+    char *key = khub__strndup(item, (size_t)(equals - item));
+    if (!key) return khub__fail_memory(err, "reading a mapping's items");
     khub_mapping_entry entry;
     KHUB_INIT(&entry);
     entry.kernel = equals + 1;
-    khub__key *key;
-    khub_error why = {0};
-    int rc = khub__key_parse(&key, item, "item", &why);
-    *out = NULL;
-    for (size_t i = 0; rc == KHUB_OK && i < key->part_count; i++)
-        if (!khub__layer_find(key->part[i].layer))
-            rc = khub__fail(&why, KHUB_E_INVAL, "there is no layer \"%s\"; docs/layers.md lists them",
-                            key->part[i].layer);
-    khub__free(rc == KHUB_OK || rc == KHUB_E_INVAL ? key : NULL);
-    if (rc == KHUB_OK) rc = khub_mapping_new(out, &why);
-    if (rc == KHUB_OK) rc = khub_mapping_set(*out, item, &entry, &why);
-    *equals = '=';
+    int rc = khub__mapping_begin(out, item, err);
+    if (rc == KHUB_OK) rc = khub__mapping_put(*out, key, &entry, item, err);
+    khub__free(key);
     if (rc == KHUB_OK) return KHUB_OK;
     khub_mapping_free(*out);
     *out = NULL;
-    return khub__fail(err, rc == KHUB_E_NOMEM ? rc : KHUB_E_INVAL, "%s: %s", item, why.message);
+    return rc;
 }
 
-static int read_part(khub_mapping **out, char *part, khub_error *err)
+static int read_part(khub_mapping **out, const char *part, khub_error *err)
 {
     if (!starts_path(part) && strchr(part, '=')) return read_item(out, part, err);
     if (!strcmp(part, "default")) return khub__mapping_default(out, err);
     return khub_mapping_read(out, part, err);
 }
 
-static int lay_over(khub_mapping **all, char *part, khub_error *err)
+static int lay_over(khub_mapping **all, const char *part, khub_error *err)
 {
     khub_mapping *over;
     int rc =

@@ -9,6 +9,9 @@
 
 #include <stdio.h>
 
+static const khub__target everywhere = {KHUB__DEVICE_ANY, 0, KHUB__CAPABILITY_LAST};
+static const khub__target nowhere = {KHUB__DEVICES, 0, KHUB__CAPABILITY_LAST};
+
 typedef struct reader {
     khub_mapping *mapping;
     const khub__mapping_place *place;
@@ -35,7 +38,7 @@ static int add_fault(const reader *r, khub__entry_read read, const khub__target 
 static int add_leaf(const reader *r, const khub__target *target, int mode, const json_t *value)
 {
     khub__entry *entry;
-    int rc = khub__entry_parse(&entry, r->mapped->text, target, mode, value, r->place, r->err);
+    int rc = khub__entry_parse(&entry, r->mapped->key, target, mode, value, r->place, r->err);
     return rc == KHUB_OK ? add(r, entry) : rc;
 }
 
@@ -55,18 +58,21 @@ static int has_words(const json_t *table, int (*is_word)(const char *text))
     return 0;
 }
 
-static int has_target(const khub__mapped *mapped, const khub__target *target, int mode)
+/* 1: another row says it already. */
+static int has_row(const khub__mapped *mapped, const khub__target *target, int mode)
 {
-    for (size_t i = 0; i < mapped->count; i++) {
-        const khub__entry *entry = mapped->entries[i];
-        if (entry->read == KHUB__ENTRY_ALL && khub__target_same(&entry->target, target) &&
-            (!mode || entry->line.mode == mode))
+    for (size_t i = 0; i < mapped->count; i++)
+        if (khub__target_same(&mapped->entries[i]->target, target) &&
+            (!mode || mapped->entries[i]->line.mode == mode))
             return 1;
-    }
     return 0;
 }
 
-static const khub__target everywhere = {KHUB__DEVICE_ANY, 0, KHUB__CAPABILITY_LAST};
+/* As with a key that stands twice in JSON, nobody knows which of them is meant. */
+static int fail_again(const reader *r, const char *where, const char *word)
+{
+    return khub__fail(r->err, KHUB_E_FORMAT, "%s: \"%.60s\" says again what another row says", where, word);
+}
 
 /* One row of a table by mode. */
 static int read_mode(const reader *r, const khub__target *target, const char *word, const json_t *value)
@@ -75,12 +81,9 @@ static int read_mode(const reader *r, const khub__target *target, const char *wo
     khub_error why = {0};
     int mode;
     khub__mapping_where(where, r->place, r->mapped->text, target, KHUB_MODE_FALLBACK);
-    int rc = khub__mode_parse(&mode, word, where, &why);
-    if (rc == KHUB_OK && has_target(r->mapped, target, mode))
-        rc = khub__fail(&why, KHUB_E_FORMAT, "%s: \"%.60s\" says again what another row says for %s", where,
-                        word, khub__mode_text(mode));
-    return rc == KHUB_OK ? add_leaf(r, target, mode, value)
-                         : add_fault(r, KHUB__ENTRY_MODE, target, word, value, why.message);
+    if (khub__mode_parse(&mode, word, where, &why) != KHUB_OK)
+        return add_fault(r, KHUB__ENTRY_MODE, target, word, value, why.message);
+    return has_row(r->mapped, target, mode) ? fail_again(r, where, word) : add_leaf(r, target, mode, value);
 }
 
 static int read_modes(const reader *r, const khub__target *target, const json_t *table)
@@ -111,20 +114,16 @@ static int read_device(const reader *r, const char *word, const json_t *value)
 {
     char where[KHUB__WHERE_MAX];
     khub_error why = {0};
-    khub__target target = everywhere;
+    khub__target target;
     khub__mapping_where(where, r->place, r->mapped->text, NULL, KHUB_MODE_FALLBACK);
-    int rc;
-    if (!khub__is_device_word(word) && khub__is_mode_word(word))
-        rc = khub__fail(&why, KHUB_E_FORMAT,
-                        "%s: the mode \"%.60s\" stands among devices; modes stand within a device", where,
-                        word);
-    else
-        rc = khub__target_parse(&target, word, where, &why);
-    if (rc == KHUB_OK && has_target(r->mapped, &target, 0))
-        rc = khub__fail(&why, KHUB_E_FORMAT,
-                        "%s: \"%.60s\" says again what another row says for the same devices", where, word);
-    return rc == KHUB_OK ? read_device_value(r, &target, word, value)
-                         : add_fault(r, KHUB__ENTRY_DEVICE, NULL, word, value, why.message);
+    int rc = khub__is_mode_word(word)
+                 ? khub__fail(&why, KHUB_E_FORMAT,
+                              "%s: the mode \"%.60s\" stands among devices; modes stand within a device",
+                              where, word)
+                 : khub__target_parse(&target, word, where, &why);
+    if (rc != KHUB_OK) return add_fault(r, KHUB__ENTRY_DEVICE, &nowhere, word, value, why.message);
+    return has_row(r->mapped, &target, 0) ? fail_again(r, where, word)
+                                          : read_device_value(r, &target, word, value);
 }
 
 static int read_devices(const reader *r, const json_t *table)
@@ -148,15 +147,16 @@ static int read_value(const reader *r, const json_t *value)
     const char *first = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)value));
     snprintf(fault, sizeof(fault), "%s: \"kernel\" is missing%s%.60s%s", where, first ? ", and \"" : "",
              first ? first : "", first ? "\" is neither a device nor a mode" : "");
-    return add_fault(r, KHUB__ENTRY_KEY, NULL, NULL, value, fault);
+    return add_fault(r, KHUB__ENTRY_KEY, &everywhere, NULL, value, fault);
 }
 
-static void warn_of_layers(const reader *r, const khub__key *key)
+static int check_layers(const khub__key *key, const char *where, khub_error *err)
 {
-    for (size_t i = 0; i < key->part_count; i++)
-        if (!khub__layer_find(key->part[i].layer))
-            khub__log(KHUB_LOG_WARNING, "layer", r->place->name,
-                      "names the layer \"%s\", which docs/layers.md doesn't have", key->part[i].layer);
+    for (size_t i = 0; i < key->part_count; i++) {
+        int rc = khub__layer_check(key->part[i].layer, where, err);
+        if (rc != KHUB_OK) return rc;
+    }
+    return KHUB_OK;
 }
 
 /* A text that is no key is an entry of its own, with a fault. */
@@ -174,11 +174,12 @@ static int read_key(reader *r, const char *text, const json_t *value)
         khub__free(key);
         return rc;
     }
-    if (rc == KHUB_OK) warn_of_layers(r, key);
+    if (rc == KHUB_OK) khub__mapping_where(where, r->place, key->text, NULL, KHUB_MODE_FALLBACK);
+    if (rc == KHUB_OK) rc = check_layers(key, where, &why);
     r->mapped = khub__mapping_add_key(r->mapping, text, key);
     if (!r->mapped) return khub__fail_memory(r->err, "reading a mapping");
     return rc == KHUB_OK ? read_value(r, value)
-                         : add_fault(r, KHUB__ENTRY_KEY, NULL, NULL, value, why.message);
+                         : add_fault(r, KHUB__ENTRY_KEY, &everywhere, NULL, value, why.message);
 }
 
 static int read_all(reader *r, const json_t *root)

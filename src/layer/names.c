@@ -1,5 +1,8 @@
 #include "layer/names.h"
 
+#include "base/error.h"
+#include "base/text.h"
+
 #define ARG(...)                                                                                             \
     {                                                                                                        \
         __VA_ARGS__                                                                                          \
@@ -63,6 +66,18 @@ const khub__layer_def *khub__layer_find(const char *name)
     for (size_t i = 0; i < sizeof(layers) / sizeof(*layers); i++)
         if (!strcmp(layers[i].name, name)) return &layers[i];
     return NULL;
+}
+
+int khub__layer_check(const char *name, const char *where, khub_error *err)
+{
+    if (khub__layer_find(name)) return KHUB_OK;
+    const char *meant = NULL; /* "Gelu" */
+    for (size_t i = 0; i < sizeof(layers) / sizeof(*layers); i++)
+        if (khub__is_word(name, strlen(name), layers[i].name)) meant = layers[i].name;
+    return khub__fail(err, KHUB_E_FORMAT,
+                      meant ? "%s: there is no layer \"%.60s\": did you mean %s?"
+                            : "%s: there is no layer \"%.60s\"; docs/layers.md lists them",
+                      where, name, meant);
 }
 
 int32_t khub__layer_position(const khub__layer_def *layer, const char *arg)

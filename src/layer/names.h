@@ -30,6 +30,9 @@ typedef struct khub__layer_def {
 /* Static; NULL for a name that isn't in docs/layers.md. */
 const khub__layer_def *khub__layer_find(const char *name);
 
+/* KHUB_E_FORMAT for such a name: "WHERE: there is no layer ...". */
+int khub__layer_check(const char *name, const char *where, khub_error *err);
+
 /* Position of an argument in the layer's own order; -1 when it has none of that name. */
 int32_t khub__layer_position(const khub__layer_def *layer, const char *arg);
 

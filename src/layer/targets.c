@@ -69,47 +69,25 @@ static int no_capabilities(const char *text, const char *where, khub_error *err)
     return khub__fail(err, KHUB_E_FORMAT, "%s: \"%.60s\": only cuda and rocm have capabilities", where, text);
 }
 
-int khub__target_check(const khub__target *target, const char *where, khub_error *err)
-{
-    char text[KHUB__TARGET_MAX];
-    khub__target_text(text, target);
-    if (target->min < 0 || target->max < 0)
-        return khub__fail(err, KHUB_E_FORMAT, "%s: a capability is negative", where);
-    if (target->min > target->max)
-        return khub__fail(err, KHUB_E_FORMAT, "%s: \"%s\" is a range that ends (%d) before it starts (%d)",
-                          where, text, (int)target->max, (int)target->min);
-    if (!has_capabilities(target->device) && !khub__target_is_whole(target))
-        return no_capabilities(text, where, err);
-    return KHUB_OK;
-}
-
-static int take_device(khub__device *out, const char *text, size_t length, const char *where, khub_error *err)
-{
-    *out = find_device(text, length);
-    return *out != KHUB__DEVICES
-               ? KHUB_OK
-               : khub__fail(err, KHUB_E_FORMAT, "%s: \"%.60s\" is no device: " DEVICE_WORDS ", or \"*\"",
-                            where, text);
-}
-
-int khub__device_parse(khub__device *out, const char *text, const char *where, khub_error *err)
-{
-    return take_device(out, text, strlen(text), where, err);
-}
-
 int khub__target_parse(khub__target *out, const char *text, const char *where, khub_error *err)
 {
     size_t length = strcspn(text, ":");
     *out = (khub__target){KHUB__DEVICE_ANY, 0, KHUB__CAPABILITY_LAST};
-    int rc = take_device(&out->device, text, length, where, err);
-    if (rc != KHUB_OK || !text[length]) return rc;
+    out->device = find_device(text, length);
+    if (out->device == KHUB__DEVICES)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: \"%.60s\" is no device: " DEVICE_WORDS ", or \"*\"", where,
+                          text);
+    if (!text[length]) return KHUB_OK;
     if (!has_capabilities(out->device)) return no_capabilities(text, where, err);
     if (!take_range(out, text + length + 1))
         return khub__fail(
             err, KHUB_E_FORMAT,
             "%s: \"%.60s\": a range of capabilities is MIN-MAX, N or MIN-, up to %d (7.5 is 75)", where, text,
             LARGEST);
-    return khub__target_check(out, where, err);
+    return out->min <= out->max
+               ? KHUB_OK
+               : khub__fail(err, KHUB_E_FORMAT, "%s: \"%.60s\" is a range that ends before it starts", where,
+                            text);
 }
 
 const char *khub__target_text(char out[KHUB__TARGET_MAX], const khub__target *target)

@@ -28,9 +28,6 @@ enum { KHUB__CAPABILITY_LAST = INT32_MAX, KHUB__CAPABILITY_UNKNOWN = -1 };
 
 /* "cpu", "*", "cuda:75-89", "cuda:90", "cuda:90-". KHUB_E_FORMAT: "WHERE: fact". */
 int khub__target_parse(khub__target *out, const char *text, const char *where, khub_error *err);
-int khub__device_parse(khub__device *out, const char *text, const char *where,
-                       khub_error *err); /* without a range */
-int khub__target_check(const khub__target *target, const char *where, khub_error *err);
 
 /* "cuda:75-89"; "*" for every device. */
 enum { KHUB__TARGET_MAX = 40 };

@@ -254,6 +254,31 @@ def test_paths_of_a_mapping_start_from_its_folder(tmp_path, model):
         assert done.returncode == 0, done.stderr
 
 
+def test_single_layers_over_the_default_mapping(tmp_path, model):
+    """--kernels=ITEMS, or ITEMS as the next word: what has the form of an item is no text."""
+    norm = Path(os.environ["KHUB_STAGE"], "share/khub/kernels/khub/norm")
+    for how in ([f"--kernels=LayerNorm={norm}:LayerNorm,Attention="], ["--kernels", f"LayerNorm={norm}:LayerNorm,Attention="]):
+        found = report(model, *how)
+        by_layer = {slot["layer"]: slot for slot in found["slots"]}
+        assert by_layer["LayerNorm"]["kernel"] == str(norm) and by_layer["AddLayerNorm"]["kernel"] == "khub/norm"
+        assert by_layer["Attention"]["kernel"] is None and not by_layer["Attention"]["mapped"]
+        assert found["count"] - found["filled"] == CONFIG["num_hidden_layers"]
+    (tmp_path / "map.json").write_text('{"LayerNorm": "khub/norm", "GeLU": "khub/activation"}')
+    found = report(model, f"--kernels={tmp_path / 'map.json'},GeLU=,AddLayerNorm(encoder.layer.0.**)=khub/norm")
+    assert {slot["path"] for slot in found["slots"] if slot["kernel"]} == {
+        "embeddings.LayerNorm", "encoder.layer.0.attention.output.LayerNorm", "encoder.layer.0.output.LayerNorm"}
+    found = report(model, "--kernels", "LayerNorm=khub/norm", env={**os.environ, "DISABLE_KERNEL_MAPPING": "1"})
+    assert found["filled"] == 1  # the default mapping is away, what was asked for by name isn't
+
+
+def test_a_text_that_looks_like_an_item(model):
+    refused(khub("--model", model, "--kernels", "x=5", "hello"), 2, 'x=5: there is no layer "x"', "if x=5 is a text, write --kernels -- x=5")
+    refused(khub("--model", model, "--kernels", "Gelu=khub/norm", "hello"), 2, "did you mean GeLU?")
+    for text in ("E = mc2", "a b=c", "=", "2=3+", "so: x=5"):
+        assert vectors("--model", model, "--kernels", text).shape == (1, 8)
+    assert vectors("--model", model, "--kernels", "--", "x=5").shape == (1, 8)
+
+
 def test_a_mapping_in_place_of_the_first_text(tmp_path, model):
     """--kernels FILE would embed the file's name."""
     (tmp_path / "map.json").write_text("{}")
@@ -477,7 +502,7 @@ def test_bad_mapping(tmp_path, model):
     (tmp_path / "mapping").write_text('{"GeLU": 1, "Gelu": "khub/activation"}')
     done = khub("--model", model, f"--kernels={tmp_path / 'mapping'}", "hello")
     assert f"GeLU: standard function: {tmp_path / 'mapping'}: GeLU: is an integer" in done.stderr.decode()
-    assert f'warning: {tmp_path / "mapping"}: names the layer "Gelu"' in done.stderr.decode()
+    assert f'warning: {tmp_path / "mapping"}: Gelu: there is no layer "Gelu": did you mean GeLU?' in done.stderr.decode()
 
 
 @pytest.mark.parametrize(
