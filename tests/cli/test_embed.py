@@ -264,12 +264,13 @@ def test_single_layers_over_the_default_mapping(tmp_path, model):
         assert by_layer["LayerNorm"]["kernel"] == str(norm) and by_layer["AddLayerNorm"]["kernel"] == "khub/norm"
         assert by_layer["Attention"]["kernel"] is None and not by_layer["Attention"]["mapped"]
         assert whole["filled"] - found["filled"] == CONFIG["num_hidden_layers"]
-    (tmp_path / "map.json").write_text('{"LayerNorm": "khub/norm", "GeLU": "khub/activation"}')
-    found = report(model, f"--kernels={tmp_path / 'map.json'},GeLU=,AddLayerNorm(encoder.layer.0.**)=khub/norm")
+    (tmp_path / "map.json").write_text('{"Softmax": "", "GeLU": "khub/activation"}')
+    items = "GeLU=,LayerNorm(encoder.layer.0.**)=khub/norm,AddLayerNorm(encoder.layer.1.output)=khub/norm"
+    found = report(model, f"--kernels={tmp_path / 'map.json'},{items}")
     assert {slot["path"] for slot in found["slots"] if slot["kernel"]} == {
-        "embeddings.LayerNorm", "encoder.layer.0.attention.output.LayerNorm", "encoder.layer.0.output.LayerNorm"}
+        "encoder.layer.0.attention.output.LayerNorm", "encoder.layer.0.output.LayerNorm", "encoder.layer.1.output"}
     found = report(model, "--kernels", "LayerNorm=khub/norm", env={**os.environ, "DISABLE_KERNEL_MAPPING": "1"})
-    assert found["filled"] == 1  # the default mapping is away, what was asked for by name isn't
+    assert {slot["layer"] for slot in found["slots"] if slot["kernel"]} == {"LayerNorm"}  # asked for by name; the default one is away
 
 
 def test_a_text_that_looks_like_an_item(model):
