@@ -10,7 +10,8 @@ extern "C" {
 #endif
 
 /* Times of one call, in seconds. A sample is the mean time of `calls` calls in a row, so many that reading
- * the clock doesn't show; before it, one call that isn't counted brings the arguments near.
+ * the clock doesn't show; before it, one call that isn't counted brings the arguments near (unless `cold`, or
+ * a call takes more than 5 ms).
  *
  * Quartiles are interpolated between the samples in order. An outlier is a sample above q3 + 3 (q3 - q1),
  * Tukey's outer fence: something else ran meanwhile. Outliers are counted and stay in: the median and the
@@ -63,11 +64,12 @@ typedef struct khub_bench_options {
                                 * list has it first; NULL: that list */
     const char *const *dtypes; /* NULL-terminated, "bfloat16"; NULL: float32 and bfloat16 */
     unsigned threads;          /* a call is cut along the axes that its function declares; 0: 1 */
-    double seconds; /* for all cases together, at most, about; 0: 10. Looking at the machine before that takes
-                     * some tenths of a second */
-    int cold;       /* not 0: calls go round copies of the arguments that fill twice the cache, as
-                     * the weights of a model do */
-    int no_standard;      /* not 0: the kernel alone */
+    double seconds;  /* for all cases together, at most, about: the last ones may not be measured. 0: half
+                      * a second for each, or as long as a few calls take. Looking at the machine before
+                      * and after takes some tenths of a second */
+    int cold;        /* not 0: calls go round copies of the arguments that fill twice the cache, as
+                      * the weights of a model do */
+    int no_standard; /* not 0: the kernel alone */
     const char *function; /* measure this function as the layer, arguments in the layer's order, whatever
                            * layers.json says; NULL: as layers.json says */
     const khub_hub_options *hub; /* borrowed during the call; NULL: as the environment says */

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 enum { MOST_CASES = 4096, CACHE_BYTES = 256 << 10 };
-#define USUAL_SECONDS 10.0
+#define USUAL_SECONDS 0.5 /* for a case */
 
 /* A case and what its strings are. */
 struct entry {
@@ -175,11 +175,12 @@ static void compare_with_machine(struct session *s)
     }
 }
 
-/* Seconds for each of `count` cases. */
+/* Seconds for each of `count` cases; 0 or less: the time that was given is over. */
 static double time_left(const struct session *s, size_t count)
 {
-    double left = s->deadline > 0 ? s->deadline - khub__seconds() : s->options.seconds;
-    return left / (double)count;
+    double given = s->options.seconds;
+    if (!(given > 0)) return USUAL_SECONDS;
+    return (s->deadline > 0 ? s->deadline - khub__seconds() : given) / (double)count;
 }
 
 static void end(struct session *s)
@@ -328,7 +329,6 @@ static int start(struct session *s, const khub_bench_options *options, khub_erro
     if (rc != KHUB_OK) return rc;
     if (!(s->options.seconds >= 0))
         return khub__fail(err, KHUB_E_INVAL, "khub_bench_options: seconds is below 0");
-    if (s->options.seconds == 0) s->options.seconds = USUAL_SECONDS;
     s->bench = khub__calloc(1, sizeof(*s->bench));
     return s->bench ? KHUB_OK : khub__fail_memory(err, "measuring");
 }
@@ -425,7 +425,7 @@ static int measure_given(struct session *s, struct given *given, khub_error *err
 {
     struct entry *entry = &s->bench->entries[0];
     khub__contender who = {call_given, given};
-    khub__race_options race = {.seconds = s->options.seconds};
+    khub__race_options race = {.seconds = time_left(s, 1)};
     khub__race_result result;
     say_at_work(s, entry, 1);
     int rc = call_given(given, 1, err); /* what can't be called says so at once */

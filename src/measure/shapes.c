@@ -20,7 +20,7 @@ enum { MOST_SHAPES = 9, MOST_EXTENTS = 6 };
     }
 #define WIDE_SHAPES                                                                                          \
     {                                                                                                        \
-        "m=252,n=1536", "m=1,n=11008", "m=512,n=11008", "m=1024,n=11008"                                     \
+        "m=252,n=1536", "m=1,n=11008", "m=512,n=11008"                                                       \
     }
 #define ROW_SHAPES                                                                                           \
     {                                                                                                        \
