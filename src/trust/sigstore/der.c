@@ -259,7 +259,6 @@ static int is_primitive(int tag, khub__span whole, khub__span v)
     }
 }
 
-/* The order of a set's elements in DER. */
 static int is_before(khub__span a, khub__span b)
 {
     size_t n = a.length < b.length ? a.length : b.length;
@@ -267,19 +266,25 @@ static int is_before(khub__span a, khub__span b)
     return order < 0 || (order == 0 && a.length < b.length);
 }
 
-static int is_tree(khub__span elements, int ordered, int depth)
+int khub__der_ordered(khub__span elements)
 {
-    khub__span before = {NULL, 0};
+    khub__span before = {NULL, 0}, whole, content;
+    for (int tag; elements.length; before = whole)
+        if (split(&elements, &tag, &whole, &content) || (before.data && !is_before(before, whole))) return 0;
+    return 1;
+}
+
+static int is_tree(khub__span elements, int depth)
+{
     if (depth > MAX_DEPTH) return 0;
     while (elements.length) {
         khub__span whole, content;
         int tag;
         if (split(&elements, &tag, &whole, &content)) return 0;
-        if (ordered && before.data && !is_before(before, whole)) return 0;
-        before = whole;
         if (tag & 0x20) {
             if (tag < 0x40 && tag != KHUB__DER_SEQUENCE && tag != KHUB__DER_SET) return 0;
-            if (!is_tree(content, tag == KHUB__DER_SET, depth + 1)) return 0;
+            if (tag == KHUB__DER_SET && !khub__der_ordered(content)) return 0;
+            if (!is_tree(content, depth + 1)) return 0;
         } else if (tag < 0x40 && !is_primitive(tag, whole, content)) {
             return 0;
         }
@@ -291,5 +296,5 @@ int khub__der_strict(khub__span bytes)
 {
     khub__span rest = bytes, whole, content;
     int tag;
-    return split(&rest, &tag, &whole, &content) == 0 && rest.length == 0 && is_tree(bytes, 0, 0);
+    return split(&rest, &tag, &whole, &content) == 0 && rest.length == 0 && is_tree(bytes, 0);
 }

@@ -148,16 +148,20 @@ static int judge_authority_key(judging *j)
                         "certificate: it doesn't name its authority's key");
 }
 
+/* What Fulcio issues: RFC 5280 lets a subject be critical only where it stands alone. */
 static int judge_profile(judging *j)
 {
+    static const khub__span nobody = {(const unsigned char *)"\x30\x00", 2};
     const khub__certificate *c = &j->certificate, *a = j->issuer;
-    const char *wrong = c->is_ca || (c->usage & KHUB__USAGE_SIGN_CERTIFICATES) ? "it is an authority's"
-                        : !(c->usage & KHUB__USAGE_SIGNATURE)                  ? "its key may not sign"
-                        : !(c->purpose & KHUB__PURPOSE_CODE) ? "it isn't one for signing code"
-                        : a->has_purpose && !(a->purpose & KHUB__PURPOSE_CODE)
-                            ? "its authority isn't one for signing code"
-                        : !c->names_are_critical ? "its subject isn't critical"
-                                                 : NULL;
+    const char *wrong =
+        c->is_ca || (c->usage & KHUB__USAGE_SIGN_CERTIFICATES) ? "it is an authority's"
+        : !(c->usage & KHUB__USAGE_SIGNATURE)                  ? "its key may not sign"
+        : !(c->purpose & KHUB__PURPOSE_CODE)                   ? "it isn't one for signing code"
+        : a->has_purpose && !(a->purpose & KHUB__PURPOSE_CODE) ? "its authority isn't one for signing code"
+        : c->purpose_is_critical || a->purpose_is_critical     ? "what it is for is marked critical"
+        : !c->names_are_critical                               ? "its subject isn't critical"
+        : !khub__span_is(c->subject, nobody)                   ? "it names its subject in two places"
+                                                               : NULL;
     return wrong ? khub__refuse(&j->verdict, KHUB_SIGNATURE_PROFILE, "certificate: %s", wrong) : 0;
 }
 

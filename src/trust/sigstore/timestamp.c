@@ -130,30 +130,37 @@ static int read_attribute(khub__timestamp *out, khub__span attribute, int seen[A
     return 0;
 }
 
-/* `list`: the elements; in order, as a set's must be. */
+/* `list`: the elements, in a set's order. */
 static int read_attributes(khub__timestamp *out, khub__span list)
 {
-    khub__span attribute, whole, before = {NULL, 0};
+    khub__span attribute;
     int seen[ATTRIBUTES] = {0};
-    while (list.length) {
-        khub__span at = list;
-        if (khub__der_take(&list, KHUB__DER_SEQUENCE, &attribute) ||
-            khub__der_take_whole(&at, KHUB__DER_SEQUENCE, &whole))
+    if (!khub__der_ordered(list)) return -1;
+    while (list.length)
+        if (khub__der_take(&list, KHUB__DER_SEQUENCE, &attribute) || read_attribute(out, attribute, seen))
             return -1;
-        size_t n = before.length < whole.length ? before.length : whole.length;
-        if (before.length && memcmp(before.data, whole.data, n) > 0) return -1;
-        if (read_attribute(out, attribute, seen)) return -1;
-        before = whole;
-    }
     for (size_t i = 0; i < ATTRIBUTES; i++)
         if (seen[i] != 1) return -1;
+    return 0;
+}
+
+/* Attributes that nobody signed say nothing, but are some. */
+static int skip_unsigned(khub__span *from)
+{
+    khub__span list = {NULL, 0}, attribute, ignored;
+    if (khub__der_take_optional(from, KHUB__DER_INNER + 1, &list) || !khub__der_ordered(list)) return -1;
+    while (list.length)
+        if (khub__der_take(&list, KHUB__DER_SEQUENCE, &attribute) ||
+            khub__der_take(&attribute, KHUB__DER_OID, &ignored) ||
+            khub__der_take(&attribute, KHUB__DER_SET, &ignored) || attribute.length)
+            return -1;
     return 0;
 }
 
 /* SignerInfo, whose signer is named by issuer and serial number. */
 static const char *read_signer_info(khub__timestamp *out, khub__span set)
 {
-    khub__span info, who, digest, algorithm, list, ignored;
+    khub__span info, who, digest, algorithm, list;
     int version;
     if (khub__der_take(&set, KHUB__DER_SEQUENCE, &info) || set.length) return "it hasn't exactly one signer";
     if (khub__der_small(&version, &info) || version != 1 || khub__der_take(&info, KHUB__DER_SEQUENCE, &who) ||
@@ -165,7 +172,7 @@ static const char *read_signer_info(khub__timestamp *out, khub__span set)
     out->attributes.length -= info.length;
     if (read_attributes(out, list)) return "its signed attributes aren't those of a timestamp";
     if (take_algorithm(&algorithm, &info) || khub__der_take(&info, KHUB__DER_OCTET_STRING, &out->signature) ||
-        khub__der_take_optional(&info, KHUB__DER_INNER + 1, &ignored) || info.length)
+        skip_unsigned(&info) || info.length)
         return "its signature can't be read";
     out->digest = FIND(hashes, digest);
     if (FIND(signatures, algorithm) != out->digest) out->digest = KHUB__NO_DIGEST;
@@ -176,7 +183,7 @@ static const char *read_embedded(khub__timestamp *out, khub__span *from)
 {
     khub__certificate certificate;
     khub__span list, whole;
-    if (khub__der_take_optional(from, KHUB__DER_INNER, &out->embedded))
+    if (khub__der_take_optional(from, KHUB__DER_INNER, &out->embedded) || !khub__der_ordered(out->embedded))
         return "its certificates can't be read";
     for (list = out->embedded; list.length;)
         if (khub__der_take_whole(&list, KHUB__DER_SEQUENCE, &whole) ||
@@ -187,10 +194,10 @@ static const char *read_embedded(khub__timestamp *out, khub__span *from)
 
 static const char *read_signed_data(khub__timestamp *out, khub__span data)
 {
-    khub__span content, inner, info, ignored, signers;
+    khub__span content, inner, info, signers;
     int version;
     if (khub__der_small(&version, &data) || version < 1 || version > 5 ||
-        khub__der_take(&data, KHUB__DER_SET, &ignored) ||
+        khub__der_take(&data, KHUB__DER_SET, &out->digests) ||
         khub__der_take(&data, KHUB__DER_SEQUENCE, &content) || take_oid(&content, timestamp_info) ||
         khub__der_take(&content, KHUB__DER_INNER, &inner) || content.length ||
         khub__der_take(&inner, KHUB__DER_OCTET_STRING, &info) || inner.length)
@@ -198,9 +205,7 @@ static const char *read_signed_data(khub__timestamp *out, khub__span data)
     const char *wrong = read_info(out, info);
     if (!wrong) wrong = read_embedded(out, &data);
     if (wrong) return wrong;
-    if (khub__der_take_optional(&data, KHUB__DER_INNER + 1, &ignored) ||
-        khub__der_take(&data, KHUB__DER_SET, &signers) || data.length)
-        return "its signers can't be read";
+    if (khub__der_take(&data, KHUB__DER_SET, &signers) || data.length) return "its signers can't be read";
     return read_signer_info(out, signers);
 }
 
@@ -225,6 +230,16 @@ static int is_digest(khub__digest_kind kind, const khub__span *pieces, size_t co
     unsigned char digest[KHUB__DIGEST_MAX];
     if (kind == KHUB__NO_DIGEST || khub__digest(digest, kind, pieces, count)) return 0;
     return khub__span_is((khub__span){digest, khub__digest_size(kind)}, expected);
+}
+
+/* The digest of the signature must be one of those that the answer lists before it. */
+static int is_listed(const khub__timestamp *t)
+{
+    khub__span list = t->digests, oid;
+    int found = 0;
+    while (list.length && take_algorithm(&oid, &list) == 0)
+        found |= FIND(hashes, oid) == t->digest;
+    return found;
 }
 
 /* Certificates in the answer are of no use unless the authority's is among them, if there are any. */
@@ -261,7 +276,7 @@ static int is_of(const khub__timestamp *t, const khub__authority *authority)
 int khub__timestamp_holds(const khub__timestamp *timestamp, const khub__authorities *authorities,
                           khub__span bytes)
 {
-    if (timestamp->status != 0 || timestamp->digest == KHUB__NO_DIGEST) return 0;
+    if (timestamp->status != 0 || timestamp->digest == KHUB__NO_DIGEST || !is_listed(timestamp)) return 0;
     if (!is_digest(timestamp->imprint_kind, &bytes, 1, timestamp->imprint) ||
         !is_digest(timestamp->digest, &timestamp->info, 1, timestamp->digest_attribute))
         return 0;

@@ -11,6 +11,7 @@ typedef struct khub__timestamp {
     khub__digest_kind imprint_kind; /* of the bytes that it saw; KHUB__NO_DIGEST: one that isn't known */
     khub__span imprint;
     khub__span info;             /* what is attested, whole */
+    khub__span digests;          /* algorithms, one after the other */
     khub__span embedded;         /* certificates, one after the other; they give no trust */
     khub__span issuer, serial;   /* of the signer's certificate, as the answer says */
     khub__digest_kind digest;    /* of the signature; KHUB__NO_DIGEST: one that isn't known */
