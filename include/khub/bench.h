@@ -31,7 +31,7 @@ typedef struct khub_bench_case {
     khub_dtype dtype;   /* of the tensors; of a function its first tensor's, lanes 0 when it has none */
     const char *reason; /* why it wasn't measured; NULL: it was */
     double bytes;       /* of one call: every tensor once, read or written, as the caller has it */
-    double flops;       /* of one call, see docs/kernels.md; 0: unknown */
+    double flops;       /* of one call, see docs/bench.md; 0: unknown */
     khub_timing kernel;
     khub_timing standard; /* in turn with the kernel's, sample by sample; .samples 0: there is none */
     /* How many times the standard function's time is the kernel's: of each pair of neighbouring samples, then

@@ -389,7 +389,7 @@ int khub__doc(const khub__signature *signature, TVMFFIAny *result)
     return give(&t, result);
 }
 
-/* What docs/kernels.md says of `kernel_isa`: which path the library takes. */
+/* docs/bench.md: which path the library takes. */
 static const khub__signature kernel_isa_signature = {
     .name = "kernel_isa",
     .doc = "The instruction set that the functions of this library use: \"portable\", \"avx2\", \"avx512\", "

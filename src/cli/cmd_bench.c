@@ -196,7 +196,7 @@ const cli_command cli_bench = {
         "    khub bench ./my-kernel:scale out=float32[1000] x=float32[1000] 2.0\n\n"
         "Both are called in turn, sample by sample, on one thread unless --threads says otherwise. GB/s "
         "count every\n"
-        "tensor of a call once, GFLOP/s the operations of the layer's definition (docs/kernels.md). Beside "
+        "tensor of a call once, GFLOP/s the operations of the layer's definition (docs/bench.md). Beside "
         "them\n"
         "stands what this machine can do, measured in the same run: copying as many bytes, and multiply-adds "
         "of\n"
