@@ -19,9 +19,15 @@ typedef struct reader {
     khub_error *err;
 } reader;
 
+/* Rows of one key are compared with each other. */
+enum { MAX_ROWS = 1000 };
+
 static int add(const reader *r, khub__entry *entry)
 {
-    return khub__mapped_add(r->mapped, entry, r->err);
+    if (r->mapped->count < MAX_ROWS) return khub__mapped_add(r->mapped, entry, r->err);
+    khub__entry_free(entry);
+    return khub__fail(r->err, KHUB_E_FORMAT, "%s: %.200s: has more than %d entries", r->place->name,
+                      r->mapped->text, MAX_ROWS);
 }
 
 /* Told aloud, since it may never become the reason of a slot. */

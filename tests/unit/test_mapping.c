@@ -236,6 +236,15 @@ START_TEST(texts_that_are_no_mapping)
     large[KHUB__MAPPING_MAX_BYTES] = 0;
     ck_khub_ok(khub_mapping_parse(&mapping, large, "m", &err), &err);
     khub_mapping_free(mapping);
+    char *at = large + sprintf(large, "{\"GeLU\": {\"cpu\": 1");
+    for (int i = 1; i < 1000; i++)
+        at += sprintf(at, ", \"cuda:%d\": \"a/b\"", i);
+    strcpy(at, "}}");
+    ck_khub_ok(khub_mapping_parse(&mapping, large, "m", &err), &err);
+    khub_mapping_free(mapping);
+    strcpy(at, ", \"xpu\": 1}}");
+    ck_khub_fails(khub_mapping_parse(&mapping, large, "m", &err), &err, KHUB_E_FORMAT,
+                  "m: GeLU: has more than 1000 entries");
     free(large);
     memset(deep + strlen(deep), '[', 70);
     ck_khub_fails(khub_mapping_parse(&mapping, deep, "m", &err), &err, KHUB_E_FORMAT,
