@@ -37,7 +37,7 @@ static int attention_run(const khub__call *c)
     const DLTensor *out = c->arg[OUT].tensor, *q = c->arg[Q].tensor, *k = c->arg[K].tensor,
                    *v = c->arg[V].tensor;
     int64_t h = c->extent['h'], g = c->extent['g'], t = c->extent['t'], s = c->extent['s'];
-    if (h == 0) return 0;
+    if (h == 0 || t == 0 || c->extent['d'] == 0) return 0;
     if (g == 0 || h % g)
         return khub__raise(c, "ValueError", "q has %lld heads, not a multiple of k's %lld", (long long)h,
                            (long long)g);
@@ -58,8 +58,8 @@ static int attention_run(const khub__call *c)
         for (int64_t i = 0; i < g; i++) {
             call.out = khub__data(out) + b * khub__step(out, 0) + i * call.heads * call.out_head;
             call.q = khub__data(q) + b * khub__step(q, 0) + i * call.heads * call.q_head;
-            call.k = khub__data(k) + b * khub__step(k, 0) + i * khub__step(k, 2);
-            call.v = khub__data(v) + b * khub__step(v, 0) + i * khub__step(v, 2);
+            call.k = s ? khub__data(k) + b * khub__step(k, 0) + i * khub__step(k, 2) : NULL;
+            call.v = s ? khub__data(v) + b * khub__step(v, 0) + i * khub__step(v, 2) : NULL;
             attention_paths[c->isa]->attend[c->type](&call);
         }
     }

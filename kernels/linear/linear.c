@@ -19,9 +19,11 @@ static int64_t panels_of(int64_t n)
 static linear_call call_of(const khub__call *c, linear_activation activation)
 {
     const DLTensor *out = c->arg[OUT].tensor, *x = c->arg[X].tensor, *weight = c->arg[WEIGHT].tensor;
+    static const char nothing = 0; /* tensors without elements have no address to count from */
+    const char *x_data = khub__data(x), *weight_data = khub__data(weight);
     return (linear_call){.out = khub__data(out),
-                         .x = khub__data(x),
-                         .weight = khub__data(weight),
+                         .x = x_data ? x_data : &nothing,
+                         .weight = weight_data ? weight_data : &nothing,
                          .bias = khub__data(c->arg[BIAS].tensor),
                          .out_step = khub__step(out, 0),
                          .x_step = khub__step(x, 0),

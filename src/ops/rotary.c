@@ -45,8 +45,10 @@ int khub__std_rotary(void *self, const khub_value *args, int32_t n, khub_value *
     if (khub__op_open(&op, "rotary_pos_emb", args, n) || check(&op, &half)) return -1;
     float *room = khub__malloc((size_t)half * 4 * sizeof(float));
     if (!room) return khub__op_memory(&op);
-    turn(&op, Q_OUT, Q, room, half);
-    turn(&op, K_OUT, K, room, half);
+    if (half > 0) {
+        turn(&op, Q_OUT, Q, room, half);
+        turn(&op, K_OUT, K, room, half);
+    }
     khub__free(room);
     return 0;
 }
