@@ -329,5 +329,48 @@ START_TEST(several_calls_in_one_go)
 }
 END_TEST
 
+/* A kernel that fails in one piece, after it has spoilt its output. */
+static atomic_int pieces_called;
+static int failing_once(void *self, const khub_value *args, int32_t count, khub_value *result)
+{
+    khub_tensor *out = args[0].as.tensor;
+    ((float *)out->data)[0] = -1;
+    return atomic_fetch_add(&pieces_called, 1) == 1 ? failing(self, args, count, result) : 0;
+}
+
+/* The standard function does the whole call again, with the weight that isn't prepared. */
+START_TEST(done_again_as_a_whole)
+{
+    struct setup s = set_up(3);
+    khub_error err = {0};
+    struct problem p[2];
+    khub_slot *good = fill(s.layers, "good", linear, 2), *bad = fill(s.layers, "bad", failing_once, 2);
+    const int64_t shape[3] = {1, 1, PANEL};
+    khub_filling *kernel = bad->kernel;
+    bad->standard.function.call = linear;
+    for (int i = 0; i < 2; i++)
+        make(&p[i], 12, 96, 8);
+    kernel->prepared_arg = 2;
+    ck_khub_ok(khub_array_new(&kernel->prepared, khub_dtype_of(KHUB_DTYPE_FLOAT, 32), 3, shape, &err), &err);
+    atomic_store(&bad->retries, 1);
+    for (uint64_t i = 1; i <= 2; i++) {
+        atomic_store(&pieces_called, 0);
+        kernel->axis_count = i == 1 ? 1 : 0; /* rows; then in one piece, which is the second */
+        if (i == 2) atomic_store(&pieces_called, 1);
+        add(&s.list, good, &p[0], 1e9);
+        add(&s.list, bad, &p[1], 1e9);
+        ck_khub_ok(khub__calls_run(&s.list, s.threads, &err), &err);
+        check_and_wipe(&p[0]);
+        check_and_wipe(&p[1]);
+        ck_assert_uint_eq(khub_slot_retried(bad), i);
+    }
+    ck_assert_uint_eq(khub_slot_retried(good), 0);
+    for (int i = 0; i < 2; i++)
+        unmake(&p[i]);
+    tear_down(&s);
+}
+END_TEST
+
 UNIT("cut", where_cuts_fall, same_bits_however_cut, axis_that_makes_sense,
-     not_cut_when_it_cant_or_shouldnt_be, not_cut_when_extents_disagree, several_calls_in_one_go)
+     not_cut_when_it_cant_or_shouldnt_be, not_cut_when_extents_disagree, several_calls_in_one_go,
+     done_again_as_a_whole)
