@@ -51,9 +51,55 @@ KHUB_API int khub_slot_is_served(const khub_slot *slot);
  * it once. Borrowed until the slots are freed. KHUB_E_INVAL: the layer has no such argument. */
 KHUB_API int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, khub_error *err);
 
+/* The uncommon half of khub_slot_call: a thread's first call, arguments in another order, prepared weights,
+ * results and failures. */
+KHUB_API int khub__slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err);
+KHUB_API int khub__slot_settle_call(const khub_slot *slot, const void *filling, int rc, khub_value result,
+                                    khub_error *err);
+
+#if defined(__GNUC__)
+/* What khub_slot_call looks at of a slot and of what is in it. */
+struct khub__filling_head {
+    khub_function function;
+    int32_t plain_count; /* of arguments that go to the function as they come; -1: they don't */
+};
+struct khub__slot_head {
+    const struct khub__filling_head *now;
+    int32_t retries;
+};
+/* When this thread came into the calls it is in; 0: it is in none, UINT64_MAX: it never was. Each swap
+ * has a number. */
+extern KHUB_API __thread uint64_t khub__inside;
+extern KHUB_API uint64_t khub__swapped;
+#endif
+
 /* Calls what is in the slot with the layer's arguments in the layer's own order. As khub_function_call. Any
  * thread that the function allows, also while another thread changes what is in the slot. */
-KHUB_API int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err);
+static inline int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
+{
+#if defined(__GNUC__)
+    const struct khub__slot_head *head = (const struct khub__slot_head *)(const void *)slot;
+    uint64_t *inside = &khub__inside, was = *inside;
+    if (was == UINT64_MAX) return khub__slot_call(slot, args, n, err);
+    if (was == 0)
+        __atomic_store_n(inside, __atomic_load_n(&khub__swapped, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* for the compiler; the processor is the swapper's */
+    const struct khub__filling_head *now = __atomic_load_n(&head->now, __ATOMIC_ACQUIRE);
+    khub_value result = khub_arg_none();
+    int rc;
+    if (now->plain_count != n || __atomic_load_n(&head->retries, __ATOMIC_RELAXED)) {
+        rc = khub__slot_call(slot, args, n, err);
+    } else {
+        rc = now->function.call(now->function.self, args, n, &result);
+        if (rc != 0 || result.type >= KHUB_TYPE_OBJECT)
+            rc = khub__slot_settle_call(slot, now, rc, result, err);
+    }
+    if (was == 0) __atomic_store_n(inside, was, __ATOMIC_RELEASE);
+    return rc;
+#else
+    return khub__slot_call(slot, args, n, err);
+#endif
+}
 
 /* An axis along which calls may be cut: one of "slices" in docs/layers.md, argument positions in the layer's
  * own order. A call with a tensor of fewer than `min_ndim` axes isn't cut along it: its axis `dim` is one

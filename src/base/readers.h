@@ -7,58 +7,37 @@
 
 #include <khub/export.h>
 
-#include <stdatomic.h>
 #include <stdint.h>
 
-/* In `since`: the thread is outside, or in no list (where each thread starts), and else when it came in. */
+/* When this thread came in, or one of these: it is outside, or in no list (where each thread starts). Both
+ * are in <khub/layer.h>, too, which reads in line. */
 #define KHUB__READER_OUTSIDE  UINT64_C(0)
 #define KHUB__READER_UNLISTED UINT64_MAX
-
-/* One thread. The list of all of them is the source's. */
-typedef struct khub__reader {
-    _Atomic uint64_t since; /* the moment of its coming in; or one of those above */
-    unsigned depth;         /* of enterings not yet left, where they nest */
-    uint64_t was;           /* before the first of them */
-    struct khub__reader *next, **at;
-} khub__reader;
-
-extern __attribute__((visibility("hidden"))) _Thread_local khub__reader khub__reader_own;
-extern
-    __attribute__((visibility("hidden"))) _Atomic uint64_t khub__readers_moment; /* of the last replacing */
-
-/* This thread's. Where it lies is asked for once: in a shared library that is a call, which a compiler would
- * make again rather than keep a register. */
-static inline khub__reader *khub__reader_of_thread(void)
-{
-    khub__reader *own = &khub__reader_own;
-    __asm__("" : "+r"(own));
-    return own;
-}
+extern KHUB_API __thread uint64_t khub__inside;
+extern KHUB_API uint64_t khub__swapped; /* grows with each replacing; starts at 1 */
 
 /* What the thread was before, for going out: outside; inside, with nothing done; or unlisted, where it isn't
  * in now either (khub__reader_enter). Nothing is counted: what one call stores and the next one loads would
  * be what calls wait for. */
-static inline uint64_t khub__reader_hop_in(khub__reader *own)
+static inline uint64_t khub__reader_hop_in(void)
 {
-    uint64_t was = atomic_load_explicit(&own->since, memory_order_relaxed);
+    uint64_t was = khub__inside;
     if (was != KHUB__READER_OUTSIDE) return was;
-    /* who sees a moment sees what was replaced before it */
-    uint64_t moment = atomic_load_explicit(&khub__readers_moment, memory_order_acquire);
-    atomic_store_explicit(&own->since, moment, memory_order_release);
-    atomic_signal_fence(
-        memory_order_seq_cst); /* for the compiler; the processor is khub__readers_replaced's */
+    /* who sees a number sees what was replaced before it */
+    __atomic_store_n(&khub__inside, __atomic_load_n(&khub__swapped, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* for the compiler; the processor is khub__readers_replaced's */
     return was;
 }
 
-static inline void khub__reader_hop_out(khub__reader *own, uint64_t was)
+static inline void khub__reader_hop_out(uint64_t was)
 {
     if (was != KHUB__READER_OUTSIDE) return;
-    atomic_store_explicit(&own->since, KHUB__READER_OUTSIDE, memory_order_release);
+    __atomic_store_n(&khub__inside, KHUB__READER_OUTSIDE, __ATOMIC_RELEASE);
 }
 
 /* The same, whatever the thread is. They nest, and each goes out as often as it came in. */
-void khub__reader_enter(khub__reader *own);
-void khub__reader_leave(khub__reader *own);
+void khub__reader_enter(void);
+void khub__reader_leave(void);
 
 /* Call it after pointers were replaced (release): who comes in from now on finds the new ones. The moment for
  * khub__readers_passed; 0: this system has no way to know, the old ones stay for good. Any thread. */

@@ -4,6 +4,8 @@
 #include "base/memory.h"
 #include "base/readers.h"
 #include "layer/recipe.h"
+
+#include <stddef.h>
 #include "layer/shadow.h"
 
 enum { MAX_SLOTS = 1 << 20 };
@@ -184,14 +186,22 @@ static int wrong_count(const khub_slot *slot, int32_t n, khub_error *err)
                       slot->layer->name, (int)slot->layer->arg_count, (int)n);
 }
 
-/* What follows a call that failed, or that left a result nobody wants: apart, since it needs a kilobyte. */
-__attribute__((noinline)) static int settle_call(const khub_slot *slot, const khub_filling *filling, int rc,
-                                                 khub_value result, khub_error *err)
+_Static_assert(offsetof(khub_slot, now) == offsetof(struct khub__slot_head, now) &&
+                   offsetof(khub_slot, retries) == offsetof(struct khub__slot_head, retries) &&
+                   sizeof(atomic_int) == sizeof(int32_t) &&
+                   offsetof(khub_filling, function) == offsetof(struct khub__filling_head, function) &&
+                   offsetof(khub_filling, plain_count) == offsetof(struct khub__filling_head, plain_count),
+               "as <khub/layer.h> has it");
+
+/* What follows a call that failed, or that left a result nobody wants. */
+int khub__slot_settle_call(const khub_slot *slot, const void *filling, int rc, khub_value result,
+                           khub_error *err)
 {
+    const khub_filling *called = filling;
     khub_error why = {0};
     if (khub__function_settle(rc, &result, 0, &why) == KHUB_OK) return KHUB_OK;
     return khub__fail(err, KHUB_E_KERNEL, "%s (%s): %s", slot->path,
-                      filling->kernel ? filling->kernel : "standard", why.message);
+                      called->kernel ? called->kernel : "standard", why.message);
 }
 
 static inline int call_function(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
@@ -199,7 +209,8 @@ static inline int call_function(const khub_slot *slot, const khub_filling *filli
 {
     khub_value result = khub_arg_none();
     int rc = filling->function.call(filling->function.self, args, n, &result);
-    return rc == 0 && result.type < KHUB_TYPE_OBJECT ? KHUB_OK : settle_call(slot, filling, rc, result, err);
+    if (rc == 0 && result.type < KHUB_TYPE_OBJECT) return KHUB_OK;
+    return khub__slot_settle_call(slot, filling, rc, result, err);
 }
 
 int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,
@@ -234,38 +245,28 @@ int khub__call_adapted(const khub_slot *slot, const khub_filling *filling, const
     return khub_filling_call(slot, filling, args, n, err);
 }
 
-/* The first call of a thread. */
-__attribute__((noinline)) static int call_first(const khub_slot *slot, const khub_value *args, int32_t n,
-                                                khub_error *err)
+int khub__slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
 {
-    khub__reader *reader = khub__reader_of_thread();
-    khub__reader_enter(reader);
-    int rc = khub__call_kept(slot, khub_slot_filling(slot), args, n, err);
-    khub__reader_leave(reader);
-    return rc;
-}
-
-int khub_slot_call(const khub_slot *slot, const khub_value *args, int32_t n, khub_error *err)
-{
-    khub__reader *reader = khub__reader_of_thread();
-    uint64_t was = khub__reader_hop_in(reader);
-    if (__builtin_expect(was == KHUB__READER_UNLISTED, 0)) return call_first(slot, args, n, err);
-    const khub_filling *now = atomic_load_explicit(&slot->now, memory_order_acquire);
+    uint64_t was = khub__reader_hop_in();
+    if (was == KHUB__READER_UNLISTED) khub__reader_enter();
+    const khub_filling *now = khub_slot_filling(slot);
     int is_plain = now->plain_count == n && !atomic_load_explicit(&slot->retries, memory_order_relaxed);
-    int rc = __builtin_expect(is_plain, 1) ? call_function(slot, now, args, n, err)
-                                           : khub__call_kept(slot, now, args, n, err);
-    khub__reader_hop_out(reader, was);
+    int rc = is_plain ? call_function(slot, now, args, n, err) : khub__call_kept(slot, now, args, n, err);
+    if (was == KHUB__READER_UNLISTED)
+        khub__reader_leave();
+    else
+        khub__reader_hop_out(was);
     return rc;
 }
 
 void khub_layers_enter(void)
 {
-    khub__reader_enter(khub__reader_of_thread());
+    khub__reader_enter();
 }
 
 void khub_layers_leave(void)
 {
-    khub__reader_leave(khub__reader_of_thread());
+    khub__reader_leave();
 }
 
 const khub_filling *khub_slot_filling(const khub_slot *slot)

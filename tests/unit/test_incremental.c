@@ -450,6 +450,7 @@ START_TEST(every_allocation_fails_in_turn)
     fm_fail_each_own(kernelize_often, &m);
     for (int i = 0; i < SLOTS; i++)
         ck_assert(khub_slot_filling(m.slot[i])->function.call == standard);
+    khub_layers_free(m.layers);
 }
 END_TEST
 

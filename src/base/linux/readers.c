@@ -6,14 +6,24 @@
 
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-_Thread_local khub__reader khub__reader_own = {.since = KHUB__READER_UNLISTED};
-_Atomic uint64_t khub__readers_moment = 1;
+__thread uint64_t khub__inside = KHUB__READER_UNLISTED;
+uint64_t khub__swapped = 1;
+
+/* One thread, in the list of all of them. */
+typedef struct reader {
+    uint64_t *inside;
+    unsigned depth; /* of enterings not yet left, where they nest */
+    uint64_t was;   /* before the first of them */
+    struct reader *next, **at;
+} reader;
+static __thread reader own_reader;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `readers` and the links in them */
-static khub__reader *readers;
+static reader *readers;
 /* Threads inside that are in no list, because the system wouldn't tell of their end. */
 static atomic_uint crowd;
 
@@ -21,18 +31,18 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_end;
 static int has_key;
 
-static void unlist(khub__reader *reader)
+static void unlist(reader *r)
 {
-    *reader->at = reader->next;
-    if (reader->next) reader->next->at = reader->at;
-    atomic_store(&reader->since, KHUB__READER_UNLISTED);
+    *r->at = r->next;
+    if (r->next) r->next->at = r->at;
+    __atomic_store_n(r->inside, KHUB__READER_UNLISTED, __ATOMIC_RELEASE);
 }
 
 static void end_of_thread(void *user)
 {
-    khub__reader *reader = user;
+    reader *r = user;
     pthread_mutex_lock(&lock);
-    unlist(reader);
+    unlist(r);
     pthread_mutex_unlock(&lock);
 }
 
@@ -46,21 +56,20 @@ static void after_fork(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void list(khub__reader *reader)
+static void list(reader *r)
 {
-    reader->at = &readers;
-    reader->next = readers;
-    if (readers) readers->at = &reader->next;
-    readers = reader;
+    r->at = &readers;
+    r->next = readers;
+    if (readers) readers->at = &r->next;
+    readers = r;
 }
 
 /* Of all threads only this one is in the child, and the memory of the others may go. */
 static void in_child(void)
 {
     readers = NULL;
-    khub__reader *own = &khub__reader_own;
-    if (atomic_load(&own->since) != KHUB__READER_UNLISTED) list(own);
-    atomic_store(&crowd, atomic_load(&own->since) == KHUB__READER_UNLISTED && own->depth);
+    if (khub__inside != KHUB__READER_UNLISTED) list(&own_reader);
+    atomic_store(&crowd, khub__inside == KHUB__READER_UNLISTED && own_reader.depth);
     pthread_mutex_unlock(&lock);
 }
 
@@ -77,35 +86,38 @@ __attribute__((destructor)) static void end(void)
 }
 
 /* The first coming in of a thread. 0: the system has no room to tell of its end. */
-static int join(khub__reader *own)
+static int join(reader *own)
 {
     pthread_once(&once, begin);
     if (!has_key || pthread_setspecific(at_end, own) != 0) return 0;
+    own->inside = &khub__inside;
     pthread_mutex_lock(&lock);
-    atomic_store(&own->since, KHUB__READER_OUTSIDE);
+    __atomic_store_n(own->inside, KHUB__READER_OUTSIDE, __ATOMIC_RELEASE);
     list(own);
     pthread_mutex_unlock(&lock);
     return 1;
 }
 
-void khub__reader_enter(khub__reader *own)
+void khub__reader_enter(void)
 {
+    reader *own = &own_reader;
     if (own->depth++) return;
-    own->was = khub__reader_hop_in(own);
+    own->was = khub__reader_hop_in();
     if (own->was != KHUB__READER_UNLISTED) return;
     if (join(own))
-        own->was = khub__reader_hop_in(own);
+        own->was = khub__reader_hop_in();
     else
         atomic_fetch_add(&crowd, 1);
 }
 
-void khub__reader_leave(khub__reader *own)
+void khub__reader_leave(void)
 {
+    reader *own = &own_reader;
     if (--own->depth) return;
     if (own->was == KHUB__READER_UNLISTED)
         atomic_fetch_sub(&crowd, 1);
     else
-        khub__reader_hop_out(own, own->was);
+        khub__reader_hop_out(own->was);
 }
 
 /* A process says once that it will ask; one that was forked may have to say it again. */
@@ -119,7 +131,7 @@ static int fence_all(void)
 
 uint64_t khub__readers_replaced(void)
 {
-    uint64_t moment = atomic_fetch_add(&khub__readers_moment, 1) + 1;
+    uint64_t moment = __atomic_add_fetch(&khub__swapped, 1, __ATOMIC_SEQ_CST);
     return fence_all() ? moment : 0;
 }
 
@@ -127,8 +139,8 @@ int khub__readers_passed(uint64_t moment)
 {
     int passed = moment != 0 && atomic_load(&crowd) == 0;
     pthread_mutex_lock(&lock);
-    for (const khub__reader *r = readers; passed && r; r = r->next) {
-        uint64_t since = atomic_load_explicit(&r->since, memory_order_acquire);
+    for (const reader *r = readers; passed && r; r = r->next) {
+        uint64_t since = __atomic_load_n(r->inside, __ATOMIC_ACQUIRE);
         passed = !since || since >= moment;
     }
     pthread_mutex_unlock(&lock);
