@@ -1,30 +1,33 @@
-/* khub bench --svg: two bars for each case, and marks for what the machine can do. Lengths are in pixels of a
- * page 880 wide. */
+/* khub bench --svg: two bars for each case, and marks for what the machine can do. Lengths are in pixels. */
 #include "bench.h"
 
 #include <math.h>
 
 enum {
-    WIDTH = 880,
     MARGIN = 20,
-    PLOT_LEFT = 310,
-    PLOT_RIGHT = 650,
-    NUMBERS = 666, /* the column behind the bars */
+    NAMES_LEAST = 230, /* before the bars; wider where names are longer, up to */
+    NAMES_MOST = 480,
+    LETTER = 7, /* the width of a letter of a name, or a little less */
+    PLOT = 340,
+    NUMBERS = 216, /* the column behind the bars */
     TOP = 98,
-    GROUP = 44, /* a case: 16 + 12 of bars */
+    GROUP = 44, /* a case: 15 + 11 of bars */
     KERNEL_BAR = 15,
     STANDARD_BAR = 11,
     BOTTOM = 66
 };
 
-/* What the bars show: GB/s, or GFLOP/s where a call computes more than it moves. */
+/* What the bars show: GB/s, or GFLOP/s where calls compute more than they move. */
 typedef struct chart {
     FILE *to;
     const khub_bench *bench;
     int flops;
+    int left;     /* where the bars begin */
     double most;  /* right end of the axis, in 1e9 a second */
     double step;  /* from line to line */
     size_t count; /* cases that were measured */
+    int standard; /* 1: the standard function was */
+    int limits;   /* 1: the axis reaches to what the machine can do in some case */
 } chart;
 
 static void xml_text(FILE *to, const char *text)
@@ -50,10 +53,9 @@ static void xml_text(FILE *to, const char *text)
 static int computes(const khub_bench *bench)
 {
     const khub_bench_case *c;
-    double flops = 0, bytes = 0;
     for (size_t i = 0; (c = khub_bench_at(bench, i)) != NULL; i++)
-        flops += c->flops, bytes += c->bytes;
-    return flops > COMPUTES * bytes;
+        if (c->flops > COMPUTES * c->bytes) return 1;
+    return 0;
 }
 
 static double amount(const chart *ch, const khub_bench_case *c)
@@ -72,27 +74,41 @@ static double limit(const chart *ch, const khub_bench_case *c)
     return (ch->flops ? khub_bench_machine_of(ch->bench)->fma_flops : c->copy) / 1e9;
 }
 
+static int length_of(const char *text)
+{
+    int count = 0;
+    for (; *text; text++)
+        count += (*text & 0xC0) != 0x80; /* not what continues a letter */
+    return count;
+}
+
 /* The limit is shown where that doesn't make the bars much shorter. */
 static void scale(chart *ch)
 {
     const khub_bench_case *c;
-    double bars = 0, limits = 0;
+    double bars = 0, limits = 0, least = INFINITY;
+    int longest = NAMES_LEAST;
     for (size_t i = 0; (c = khub_bench_at(ch->bench, i)) != NULL; i++) {
         if (c->reason) continue;
         ch->count++;
+        ch->standard |= c->standard.samples > 0;
         bars = fmax(bars, fmax(rate(ch, c, &c->kernel), rate(ch, c, &c->standard)));
         limits = fmax(limits, limit(ch, c));
+        if (limit(ch, c) > 0) least = fmin(least, limit(ch, c));
+        if (longest < LETTER * length_of(c->shape)) longest = LETTER * length_of(c->shape);
     }
+    ch->left = MARGIN + (longest < NAMES_MOST ? longest : NAMES_MOST) + 10;
     double most = fmax(bars, fmin(limits, 1.6 * bars));
     if (!(most > 0)) most = 1;
     double power = pow(10, floor(log10(most / 5))), fifth = most / 5 / power; /* from 1 to 10 */
     ch->step = power * (fifth > 5 ? 10 : fifth > 2 ? 5 : fifth > 1 ? 2 : 1);
     ch->most = most * 1.02;
+    ch->limits = least <= ch->most;
 }
 
 static double at(const chart *ch, double value)
 {
-    return PLOT_LEFT + (PLOT_RIGHT - PLOT_LEFT) * fmin(value / ch->most, 1);
+    return ch->left + PLOT * fmin(value / ch->most, 1);
 }
 
 static const char style[] =
@@ -109,6 +125,11 @@ static const char style[] =
     "fill:#4493f8}\n"
     ".standard{fill:#5c6570}.limit{stroke:#f0883e}.spread{stroke:#f0f6fc}}\n"
     "</style>\n";
+
+static int width(const chart *ch)
+{
+    return ch->left + PLOT + NUMBERS + MARGIN;
+}
 
 static int height(const chart *ch)
 {
@@ -127,10 +148,10 @@ static void draw_head(const chart *ch)
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
             "role=\"img\">\n"
             "<title>",
-            WIDTH, height(ch), WIDTH, height(ch));
+            width(ch), height(ch), width(ch), height(ch));
     xml_text(ch->to, m->kernel);
-    fprintf(ch->to, ": %s of each case, beside the standard implementation</title>\n%s", unit(ch), style);
-    fprintf(ch->to, "<rect class=\"page\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", WIDTH, height(ch));
+    fprintf(ch->to, ": %s of each case</title>\n%s", unit(ch), style);
+    fprintf(ch->to, "<rect class=\"page\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", width(ch), height(ch));
     fprintf(ch->to, "<text class=\"title\" x=\"%d\" y=\"36\">", MARGIN);
     xml_text(ch->to, m->kernel);
     fprintf(ch->to, "</text>\n<text class=\"small\" x=\"%d\" y=\"58\">", MARGIN);
@@ -145,23 +166,26 @@ static void draw_head(const chart *ch)
             m->copy_memory / 1e9, m->fma_flops / 1e9, m->fma_isa);
 }
 
+/* A box or a line and what it stands for; *x moves behind it. */
+static void draw_key_of(const chart *ch, int *x, const char *class, const char *words)
+{
+    enum { Y = 82 };
+    if (!strcmp(class, "limit"))
+        fprintf(ch->to, "<path class=\"limit\" d=\"M%d %dv12\"/>", *x + 7, Y - 11);
+    else
+        fprintf(ch->to, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"14\" height=\"11\"/>", class, *x,
+                Y - 10);
+    fprintf(ch->to, "<text class=\"small\" x=\"%d\" y=\"%d\">%s</text>\n", *x + 20, Y, words);
+    *x += 36 + LETTER * (int)strlen(words);
+}
+
 static void draw_key(const chart *ch)
 {
-    const int y = 82;
-    fprintf(
-        ch->to,
-        "<rect class=\"kernel\" x=\"%d\" y=\"%d\" width=\"14\" height=\"11\"/><text class=\"small\" x=\"%d\" "
-        "y=\"%d\">kernel</text>\n",
-        PLOT_LEFT, y - 10, PLOT_LEFT + 20, y);
-    fprintf(ch->to,
-            "<rect class=\"standard\" x=\"%d\" y=\"%d\" width=\"14\" height=\"11\"/><text class=\"small\" "
-            "x=\"%d\" "
-            "y=\"%d\">standard implementation</text>\n",
-            PLOT_LEFT + 76, y - 10, PLOT_LEFT + 96, y);
-    fprintf(ch->to,
-            "<path class=\"limit\" d=\"M%d %dv12\"/><text class=\"small\" x=\"%d\" y=\"%d\">%s</text>\n",
-            PLOT_LEFT + 258, y - 11, PLOT_LEFT + 266, y,
-            ch->flops ? "peak of multiply-adds, float32" : "copying as many bytes");
+    int x = ch->left;
+    draw_key_of(ch, &x, "kernel", "kernel");
+    if (ch->standard) draw_key_of(ch, &x, "standard", "standard implementation");
+    if (ch->limits)
+        draw_key_of(ch, &x, "limit", ch->flops ? "peak of multiply-adds, float32" : "copying as many bytes");
 }
 
 /* Lines from top to bottom: the axis, and where the limit is the same for all. */
@@ -180,18 +204,20 @@ static void draw_axis(const chart *ch)
     fprintf(ch->to,
             "<text class=\"small middle\" x=\"%d\" y=\"%d\">%s by the median time (line: the middle half of "
             "the samples); more is better</text>\n",
-            (PLOT_LEFT + PLOT_RIGHT) / 2, bottom + 40, unit(ch));
+            ch->left + PLOT / 2, bottom + 40, unit(ch));
 }
 
-/* The name of the case, before the bars. */
+/* The name of the case, before the bars; what doesn't fit there is cut. */
 static void draw_name(const chart *ch, const khub_bench_case *c, int y)
 {
-    char dtype[32];
-    fprintf(ch->to, "<text class=\"right\" x=\"%d\" y=\"%d\">", PLOT_LEFT - 10, y + 12);
+    char dtype[32], shape[NAMES_MOST / LETTER + 1];
+    fprintf(ch->to, "<text class=\"right\" x=\"%d\" y=\"%d\">", ch->left - 10, y + 12);
     xml_text(ch->to, c->layer ? c->layer : c->function);
     if (c->dtype.lanes) fprintf(ch->to, " · %s", khub_dtype_name(c->dtype, dtype));
-    fprintf(ch->to, "</text><text class=\"small right\" x=\"%d\" y=\"%d\">", PLOT_LEFT - 10, y + 28);
-    xml_text(ch->to, c->shape);
+    fprintf(ch->to, "</text><text class=\"small right\" x=\"%d\" y=\"%d\">", ch->left - 10, y + 28);
+    snprintf(shape, sizeof(shape), "%s", c->shape);
+    xml_text(ch->to, shape);
+    if (strlen(c->shape) >= sizeof(shape)) fputs("…", ch->to);
     fputs("</text>\n", ch->to);
 }
 
@@ -199,8 +225,8 @@ static void draw_bar(const chart *ch, const khub_bench_case *c, const khub_timin
                      int y, int thick)
 {
     double end = at(ch, rate(ch, c, t));
-    fprintf(ch->to, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", class, PLOT_LEFT,
-            y, end - PLOT_LEFT, thick);
+    fprintf(ch->to, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", class, ch->left, y,
+            end - ch->left, thick);
     if (t->q1 > 0) /* the middle half of the samples */
         fprintf(ch->to, "<path class=\"spread\" d=\"M%.1f %.1fH%.1f\"/>", at(ch, amount(ch, c) / t->q3),
                 y + thick / 2.0, at(ch, amount(ch, c) / t->q1));
@@ -212,11 +238,11 @@ static void draw_numbers(const chart *ch, const khub_bench_case *c, int y)
 {
     char value[16], time[16];
     double share = ch->flops ? c->peak_share : c->share;
-    fprintf(ch->to, "<text x=\"%d\" y=\"%d\">%s %s", NUMBERS, y + 12,
+    fprintf(ch->to, "<text x=\"%d\" y=\"%d\">%s %s", ch->left + PLOT + 16, y + 12,
             cli_bench_number(value, rate(ch, c, &c->kernel)), unit(ch));
     if (share > 0) fprintf(ch->to, ", %.*f %% of %s", share < 0.01, 100 * share, ch->flops ? "peak" : "copy");
     cli_bench_time(time, c->kernel.median);
-    fprintf(ch->to, "</text><text class=\"small\" x=\"%d\" y=\"%d\">%s", NUMBERS, y + 28,
+    fprintf(ch->to, "</text><text class=\"small\" x=\"%d\" y=\"%d\">%s", ch->left + PLOT + 16, y + 28,
             time + strspn(time, " "));
     if (c->ratio > 0) fprintf(ch->to, ", %.2f times as fast", c->ratio);
     fputs("</text>\n", ch->to);

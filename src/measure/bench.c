@@ -94,30 +94,31 @@ static struct entry *add_entry(khub_bench *bench, khub_error *err)
     return entry;
 }
 
-/* What the kernel says of itself: a function `kernel_isa` without arguments that returns text. */
-static char *isa_of(const khub_kernel *kernel)
+/* What the kernel says of itself: a function `kernel_isa` without arguments that returns text. *out stays
+ * NULL when it can't tell. */
+static int isa_of(char **out, const khub_kernel *kernel, khub_error *err)
 {
     khub_function f;
     khub_value value = khub_arg_none();
-    khub_error err = {0};
+    khub_error why = {0};
     size_t length = 0;
-    if (khub_kernel_function(&f, kernel, "kernel_isa", &err) != KHUB_OK) return NULL;
-    const char *text =
-        khub_function_call(&f, NULL, 0, &value, &err) == KHUB_OK ? khub_value_text(&value, &length) : NULL;
-    char *copy = text ? khub__strndup(text, length) : NULL;
+    int rc = khub_kernel_function(&f, kernel, "kernel_isa", &why);
+    if (rc == KHUB_OK) rc = khub_function_call(&f, NULL, 0, &value, &why);
+    const char *text = rc == KHUB_OK ? khub_value_text(&value, &length) : NULL;
+    if (text) *out = khub__strndup(text, length);
     khub_value_release(&value);
-    return copy;
+    return rc == KHUB_E_NOMEM || (text && !*out) ? khub__fail_memory(err, "measuring") : KHUB_OK;
 }
 
 static int describe_kernel(khub_bench *bench, const khub_kernel *kernel, khub_error *err)
 {
     bench->kernel = khub__strdup(khub_kernel_name(kernel));
     bench->variant = khub__strdup(khub_kernel_variant(kernel));
-    bench->isa = isa_of(kernel);
+    int rc = isa_of(&bench->isa, kernel, err);
     bench->machine.kernel = bench->kernel;
     bench->machine.variant = bench->variant;
     bench->machine.kernel_isa = bench->isa;
-    return bench->kernel && bench->variant ? KHUB_OK : khub__fail_memory(err, "measuring");
+    return bench->kernel && bench->variant ? rc : khub__fail_memory(err, "measuring");
 }
 
 /* What doesn't take time. */

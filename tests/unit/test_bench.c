@@ -1,4 +1,5 @@
 /* Shapes by name, the calls that are timed, and what khub_bench says of them. */
+#include "failing_memory.h"
 #include "unit.h"
 
 #include "measure/calls.h"
@@ -208,6 +209,47 @@ START_TEST(a_bench_can_be_stopped)
 }
 END_TEST
 
+static int stop_at_once(void *user, size_t done, size_t count)
+{
+    (void)user, (void)done, (void)count;
+    return 1;
+}
+
+/* All that comes before the first measuring. */
+static int plan_all(void *user, khub_error *err)
+{
+    khub_bench *bench = NULL;
+    khub_bench_options options;
+    KHUB_INIT(&options);
+    options.progress = stop_at_once;
+    int rc = khub_bench_layer(&bench, user, NULL, &options, err);
+    khub_bench_free(bench);
+    return rc == KHUB_E_CANCELED ? KHUB_OK : rc;
+}
+
+/* A weight that is prepared, twice, and the standard function beside it. */
+static int make_calls(void *user, khub_error *err)
+{
+    khub__timed_calls calls;
+    khub__case c = shape("Linear", "m=3,n=16,k=8");
+    khub__calls_options how = {.kernel = "khub/linear", .standard = 1, .fill = 1024, .pool = user};
+    int rc = khub__timed_calls_new(&calls, &c, &how, err);
+    if (rc == KHUB_OK) rc = khub__timed_calls_run(&calls.kernel, 3, err);
+    khub__timed_calls_free(&calls);
+    return rc;
+}
+
+START_TEST(every_allocation_can_fail)
+{
+    khub_error err = {0};
+    khub__threads *pool;
+    fm_fail_each_own(plan_all, (void *)(uintptr_t) "khub/linear");
+    ck_khub_ok(khub__threads_new(&pool, 1, &err), &err);
+    fm_fail_each_own(make_calls, pool);
+    khub__threads_free(pool);
+}
+END_TEST
+
 START_TEST(a_bench_is_asked_for_something)
 {
     khub_error err = {0};
@@ -238,4 +280,5 @@ END_TEST
 
 UNIT("bench", a_shape_names_extents_and_switches, a_shape_that_is_none_says_why,
      every_layer_has_shapes_that_are_some, filled_tensors_are_spread_over_one_and_minus_one,
-     cold_calls_go_round_many_arguments, a_bench_can_be_stopped, a_bench_is_asked_for_something)
+     cold_calls_go_round_many_arguments, a_bench_can_be_stopped, every_allocation_can_fail,
+     a_bench_is_asked_for_something)
