@@ -138,55 +138,55 @@ static int serves(const khub_layer_spec *spec, const char *dtype)
 }
 
 /* The cases of one dtype, from where the process before this one ended. */
-static int try_dtype(const job *j, khub__bench *bench, const char *dtype, size_t *number, khub_error *err)
+static int try_dtype(const job *j, khub__tester *tester, const char *dtype, size_t *number, khub_error *err)
 {
     khub_dtype d;
     khub__case c;
     int rc = khub_dtype_parse(&d, dtype, err);
-    size_t count = rc == KHUB_OK ? khub__case_count(bench->target.layer, d) : 0;
+    size_t count = rc == KHUB_OK ? khub__case_count(tester->target.layer, d) : 0;
     for (size_t i = 0; i < count && rc == KHUB_OK; i++, ++*number) {
-        if (*number < bench->progress->at) continue;
-        bench->progress->at = *number;
-        khub__case_at(&c, bench->target.layer, d, i, j->options.seed);
-        rc = khub__try(bench, &c, err);
-        bench->progress->from = KHUB__STAGE_LOAD;
+        if (*number < tester->progress->at) continue;
+        tester->progress->at = *number;
+        khub__case_at(&c, tester->target.layer, d, i, j->options.seed);
+        rc = khub__try(tester, &c, err);
+        tester->progress->from = KHUB__STAGE_LOAD;
     }
     return rc;
 }
 
-static int try_sweep(const job *j, khub__bench *bench, khub_error *err)
+static int try_sweep(const job *j, khub__tester *tester, khub_error *err)
 {
     static const char *const dtypes[] = {"float32", "bfloat16"}; /* that layers have */
     size_t number = 0;
     int rc = KHUB_OK, tried = 0;
     for (size_t i = 0; i < sizeof(dtypes) / sizeof(*dtypes) && rc == KHUB_OK; i++) {
-        if (!serves(bench->target.spec, dtypes[i])) continue;
+        if (!serves(tester->target.spec, dtypes[i])) continue;
         if (j->options.dtype && strcmp(j->options.dtype, dtypes[i]) != 0) continue;
-        rc = try_dtype(j, bench, dtypes[i], &number, err);
+        rc = try_dtype(j, tester, dtypes[i], &number, err);
         tried = 1;
     }
     if (rc == KHUB_OK && !tried)
-        return khub__fail(err, KHUB_E_UNSUPPORTED, "%s is not served in %s", bench->target.layer->name,
+        return khub__fail(err, KHUB_E_UNSUPPORTED, "%s is not served in %s", tester->target.layer->name,
                           j->options.dtype ? j->options.dtype : "float32 or bfloat16");
     return rc;
 }
 
-static int try_one(const job *j, khub__bench *bench, khub_error *err)
+static int try_one(const job *j, khub__tester *tester, khub_error *err)
 {
     khub__case c;
-    int rc = khub__case_parse(&c, bench->target.layer, j->options.case_name, j->options.seed, err);
-    return rc == KHUB_OK && bench->progress->at == 0 ? khub__try(bench, &c, err) : rc;
+    int rc = khub__case_parse(&c, tester->target.layer, j->options.case_name, j->options.seed, err);
+    return rc == KHUB_OK && tester->progress->at == 0 ? khub__try(tester, &c, err) : rc;
 }
 
 /* Errors are the layer's: the other layers are tried all the same. */
 static void try_layer(const job *j, khub_compare_layer *layer)
 {
     khub_compare_report *report = j->report;
-    khub__bench bench = {.layer = layer, .progress = &report->progress, .threads = j->threads};
+    khub__tester tester = {.layer = layer, .progress = &report->progress, .threads = j->threads};
     khub_error why = {0};
-    int rc = find_target(&bench.target, j, layer, &why);
-    if (rc == KHUB_OK) rc = find_other(&bench.other, j, bench.target.layer, &why);
-    if (rc == KHUB_OK) rc = j->options.case_name ? try_one(j, &bench, &why) : try_sweep(j, &bench, &why);
+    int rc = find_target(&tester.target, j, layer, &why);
+    if (rc == KHUB_OK) rc = find_other(&tester.other, j, tester.target.layer, &why);
+    if (rc == KHUB_OK) rc = j->options.case_name ? try_one(j, &tester, &why) : try_sweep(j, &tester, &why);
     if (rc != KHUB_OK) snprintf(layer->error, sizeof(layer->error), "%s", why.message);
 }
 

@@ -40,7 +40,7 @@ typedef struct place {
 
 /* One case under way. By position: compact memory. */
 typedef struct trial {
-    khub__bench *bench;
+    khub__tester *tester;
     const khub__case *c;
     char name[KHUB__CASE_NAME];
     place target, other;
@@ -159,17 +159,17 @@ static int arguments(khub__arguments *out, const trial *t, const place *p, khub_
 
 static int begin(trial *t, const khub__arguments *watched)
 {
-    khub__progress *progress = t->bench->progress;
+    khub__progress *progress = t->tester->progress;
     memset(&progress->fault, 0, sizeof(progress->fault));
     khub__watch(&progress->fault, watched->buffers, t->c->layer->arg_count);
     progress->beat++;
-    t->bench->layer->calls++;
+    t->tester->layer->calls++;
     return KHUB_OK;
 }
 
 static void end(trial *t)
 {
-    t->bench->progress->beat++;
+    t->tester->progress->beat++;
     khub__watch(NULL, NULL, 0);
 }
 
@@ -201,7 +201,7 @@ static const char *arg_name(const trial *t, int32_t at)
 /* What a call must leave alone. */
 static void look_beside(trial *t, const khub__arguments *args)
 {
-    khub_compare_layer *layer = t->bench->layer;
+    khub_compare_layer *layer = t->tester->layer;
     int32_t at;
     int64_t where;
     int intact = khub__arguments_are_intact(args, &at, &where);
@@ -233,7 +233,7 @@ static void look_at_bits(trial *t, const khub__arguments *args, khub_check check
         int64_t at = khub__first_different(arg->dtype, base, now, count);
         double was = at < 0 ? 0 : khub__element_get(arg->dtype, base, at),
                is = at < 0 ? 0 : khub__element_get(arg->dtype, now, at);
-        khub__found(t->bench->layer, check, t->name, at < 0, "%s[%lld] is %.9g %s, %.9g otherwise",
+        khub__found(t->tester->layer, check, t->name, at < 0, "%s[%lld] is %.9g %s, %.9g otherwise",
                     arg_name(t, i), (long long)(first + at), is, how, was);
     }
 }
@@ -269,10 +269,10 @@ static void look_at_accuracy(trial *t, khub_accuracy *accuracy, void *const *got
 /* NaN and infinities of the target. */
 static void look_at_classes(trial *t, uint64_t elements, uint64_t unlike)
 {
-    khub_finding *finding = &t->bench->layer->findings[KHUB_CHECK_CLASSES];
+    khub_finding *finding = &t->tester->layer->findings[KHUB_CHECK_CLASSES];
     if (!elements) return;
     khub__found(
-        t->bench->layer, KHUB_CHECK_CLASSES, t->name, unlike == 0,
+        t->tester->layer, KHUB_CHECK_CLASSES, t->name, unlike == 0,
         "%llu of %llu elements are NaN or infinite where the exact result isn't, or the other way round",
         (unsigned long long)unlike, (unsigned long long)elements);
     finding->tried += elements - 1;
@@ -283,7 +283,7 @@ static int run_base(trial *t, khub_error *err)
 {
     khub__arguments args;
     khub_error why = {0};
-    khub_compare_layer *layer = t->bench->layer;
+    khub_compare_layer *layer = t->tester->layer;
     int rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
     if (rc == KHUB_OK && t->counts) layer->cases++;
     int called = rc == KHUB_OK ? call(t, &t->target, &args, &why) : rc;
@@ -302,7 +302,7 @@ static int run_base(trial *t, khub_error *err)
 static void look_at_result(trial *t)
 {
     uint64_t elements = 0;
-    khub_compare_row *row = row_of(t->bench->layer, t->c);
+    khub_compare_row *row = row_of(t->tester->layer, t->c);
     compute_exact(t);
     uint64_t unlike = row->kernel.unlike;
     look_at_accuracy(t, &row->kernel, t->whole);
@@ -318,8 +318,8 @@ static int run_other(trial *t, khub_error *err)
 {
     khub__arguments args;
     khub_error why = {0};
-    khub_compare_row *row = row_of(t->bench->layer, t->c);
-    khub_finding *finding = &t->bench->layer->findings[KHUB_CHECK_IDENTICAL];
+    khub_compare_row *row = row_of(t->tester->layer, t->c);
+    khub_finding *finding = &t->tester->layer->findings[KHUB_CHECK_IDENTICAL];
     int rc = arguments(&args, t, &t->other, KHUB__MIDDLE, err);
     if (rc == KHUB_OK && call(t, &t->other, &args, &why) == KHUB_OK) {
         get_outputs(t, &args, t->now);
@@ -345,7 +345,7 @@ static int run_placed(trial *t, khub__placement placement, const char *how, khub
     int rc = arguments(&args, t, &t->target, placement, err);
     if (rc == KHUB_OK) {
         int called = call(t, &t->target, &args, &why);
-        khub__found(t->bench->layer, KHUB_CHECK_RETURNS, t->name, called == KHUB_OK, "an error %s: %s", how,
+        khub__found(t->tester->layer, KHUB_CHECK_RETURNS, t->name, called == KHUB_OK, "an error %s: %s", how,
                     why.message);
         if (called == KHUB_OK) {
             look_at_bits(t, &args, KHUB_CHECK_PLACES, 0, 0, how);
@@ -393,7 +393,7 @@ static int run_repeats(trial *t, khub_error *err)
             look_at_bits(t, &args, KHUB_CHECK_REPEATS, 0, 0,
                          i % 2 ? "when called again" : "over an out of zeros");
         else
-            khub__found(t->bench->layer, KHUB_CHECK_REPEATS, t->name, 0, "an error when called again: %s",
+            khub__found(t->tester->layer, KHUB_CHECK_REPEATS, t->name, 0, "an error when called again: %s",
                         why.message);
     }
     khub__arguments_free(&args);
@@ -424,7 +424,7 @@ static void run_cut(trial *t, khub__arguments *args, const khub_slot_axis *axis,
                                 khub__cut_at(size, unit, parts, i + 1), &why);
         end(t);
         if (rc == KHUB_OK) continue;
-        khub__found(t->bench->layer, KHUB_CHECK_SLICES, t->name, 0, "an error in a piece of \"%s\": %s",
+        khub__found(t->tester->layer, KHUB_CHECK_SLICES, t->name, 0, "an error in a piece of \"%s\": %s",
                     axis->axis, why.message);
         return;
     }
@@ -478,7 +478,7 @@ static void run_rows(trial *t, khub__arguments *args, const khub_slot_axis *axis
     if (rc == KHUB_OK)
         look_at_bits(t, args, KHUB_CHECK_BATCHES, from, to, how);
     else
-        khub__found(t->bench->layer, KHUB_CHECK_BATCHES, t->name, 0, "an error %s: %s", how, why.message);
+        khub__found(t->tester->layer, KHUB_CHECK_BATCHES, t->name, 0, "an error %s: %s", how, why.message);
 }
 
 static int run_batches(trial *t, khub_error *err)
@@ -525,10 +525,10 @@ static void run_at_once(trial *t, khub__arguments *args, size_t count, at_once *
         clear_outputs(&args[i], 0);
     begin(t, args);
     int rc =
-        khub__threads_run(t->bench->threads, work->axis ? (size_t)work->parts : count, run_one, work, &why);
+        khub__threads_run(t->tester->threads, work->axis ? (size_t)work->parts : count, run_one, work, &why);
     end(t);
     if (rc != KHUB_OK)
-        khub__found(t->bench->layer, KHUB_CHECK_THREADS, t->name, 0, "an error %s: %s", how, why.message);
+        khub__found(t->tester->layer, KHUB_CHECK_THREADS, t->name, 0, "an error %s: %s", how, why.message);
     for (size_t i = 0; i < sets && rc == KHUB_OK; i++)
         look_at_bits(t, &args[i], KHUB_CHECK_THREADS, 0, 0, how);
 }
@@ -571,14 +571,14 @@ static int (*const stages[KHUB__STAGES])(trial *t, khub_error *err) = {
 /* A pass over all numbers looks at the numbers alone. */
 static int is_wanted(const trial *t, khub__stage stage)
 {
-    const khub__progress *progress = t->bench->progress;
+    const khub__progress *progress = t->tester->progress;
     if (stage < progress->from || progress->left_out >> stage & 1) return 0;
     return t->c->values != KHUB__BITS;
 }
 
 static int run_stages(trial *t, khub_error *err)
 {
-    khub__progress *progress = t->bench->progress;
+    khub__progress *progress = t->tester->progress;
     progress->stage = KHUB__STAGE_BASE;
     int rc = run_base(t, err);
     if (rc != KHUB_OK)
@@ -598,8 +598,8 @@ static int run_stages(trial *t, khub_error *err)
 /* The argument that one of the two kernels prepares, as compact memory; data NULL: none does. */
 static int make_weight(const trial *t, khub_tensor *weight, khub_error *err)
 {
-    const khub_layer_spec *spec = t->bench->target.spec;
-    if (!spec || !spec->prepare_arg) spec = t->bench->other.spec;
+    const khub_layer_spec *spec = t->tester->target.spec;
+    if (!spec || !spec->prepare_arg) spec = t->tester->other.spec;
     int32_t at = spec && spec->prepare_arg ? khub__layer_position(t->c->layer, spec->prepare_arg) : -1;
     if (at < 0) return KHUB_OK;
     const khub__case_arg *arg = &t->c->args[at];
@@ -610,19 +610,19 @@ static int make_weight(const trial *t, khub_tensor *weight, khub_error *err)
     return KHUB_OK;
 }
 
-int khub__try(khub__bench *bench, const khub__case *c, khub_error *err)
+int khub__try(khub__tester *tester, const khub__case *c, khub_error *err)
 {
-    trial t = {.bench = bench, .c = c, .counts = bench->progress->from <= KHUB__STAGE_BASE};
+    trial t = {.tester = tester, .c = c, .counts = tester->progress->from <= KHUB__STAGE_BASE};
     khub_tensor weight = {0};
     khub__case_name(t.name, c);
-    memcpy(bench->progress->name, t.name, sizeof(t.name));
-    bench->progress->stage = KHUB__STAGE_BASE;
+    memcpy(tester->progress->name, t.name, sizeof(t.name));
+    tester->progress->stage = KHUB__STAGE_BASE;
     int rc = make_weight(&t, &weight, err);
-    bench->progress->beat++;
-    if (rc == KHUB_OK) rc = place_new(&t.target, &bench->target, &t, &weight, err);
-    bench->progress->beat++;
-    if (rc == KHUB_OK && bench->other.name && c->dtype.bits != 0)
-        rc = place_new(&t.other, &bench->other, &t, &weight, err);
+    tester->progress->beat++;
+    if (rc == KHUB_OK) rc = place_new(&t.target, &tester->target, &t, &weight, err);
+    tester->progress->beat++;
+    if (rc == KHUB_OK && tester->other.name && c->dtype.bits != 0)
+        rc = place_new(&t.other, &tester->other, &t, &weight, err);
     if (rc == KHUB_OK && fill(&t) != 0) rc = khub__fail_memory(err, "trying a case");
     if (rc == KHUB_OK) rc = run_stages(&t, err);
     trial_free(&t);

@@ -49,16 +49,16 @@ typedef struct khub__progress {
 } khub__progress;
 
 /* What cases are tried with. */
-typedef struct khub__bench {
+typedef struct khub__tester {
     khub__target target, other; /* other.name NULL: there is none */
     khub_compare_layer *layer;  /* findings go there; shared */
     khub__progress *progress;
     khub__threads *threads;
-} khub__bench;
+} khub__tester;
 
 /* KHUB_OK whatever is found. KHUB_E_NOMEM, KHUB_E_KERNEL and what else keeps the target from being called at
  * all. */
-int khub__try(khub__bench *bench, const khub__case *c, khub_error *err);
+int khub__try(khub__tester *tester, const khub__case *c, khub_error *err);
 
 /* Counts one look at `check`; not `good`: `format` says what was seen. */
 void khub__found(khub_compare_layer *layer, khub_check check, const char *name, int good, const char *format,

@@ -46,7 +46,7 @@ static int is_write(const void *context)
 #endif
 }
 
-/* Tells what was touched; then the instruction runs again, and the process ends as it would have. */
+/* Tells what was touched; then the process ends as it would have. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     for (int i = 0; i < watched.count && watched.fault; i++) {
@@ -58,6 +58,7 @@ static void on_fault(int number, siginfo_t *info, void *context)
         watched.fault->hit = 1;
     }
     signal(number, SIG_DFL);
+    raise(number); /* delivered when this returns; what was raised, and no access, wouldn't come again */
 }
 
 /* A stack overflow needs another stack to be told on. */
