@@ -1,4 +1,5 @@
 /* khub embed: sentences in, vectors out. */
+#include "filling.h"
 #include "lines.h"
 #include "model_dir.h"
 #include "report.h"
@@ -29,8 +30,7 @@ static const char help[] =
     "mapping, as in\n"
     "                      'GeLU=org/repo@v1:GeLU,LayerNorm=' (nothing: stays standard); khub mapping --help "
     "says all\n"
-    "    --no-kernels      the standard functions serve: the default, said aloud\n"
-    "    --require         with --kernels: an error when a kernel that is named can't serve its layer\n"
+    "    --no-kernels      the standard functions serve: the default, said aloud\n" CLI_FILLING_HELP
     "    --shadow[=SLOTS]  the kernels (as --kernels says) run beside the standard functions, whose results "
     "count, in all\n"
     "                      slots or those of a pattern (encoder.layer.*.output.**): prints what they change "
@@ -51,7 +51,9 @@ struct job {
     cli_hub hub;
     const char *model_name, *file, *out, *kernels;
     khub_mapping *mapping; /* NULL: none is asked for, or the default one */
-    int no_kernels, require, report, json;
+    cli_filling filling;
+    khub_kernelize_options how; /* as the options above say */
+    int no_kernels, report, json;
     long threads;
     cli_shadow shadow;
     char **texts;
@@ -66,9 +68,7 @@ struct job {
 
 static int fill_slots(struct job *job, khub_report **report, khub_error *err)
 {
-    khub_kernelize_options options;
-    KHUB_INIT(&options);
-    options.fallback = job->require ? KHUB_FALLBACK_NAMED : KHUB_FALLBACK_ALLOW;
+    khub_kernelize_options options = job->how;
     if (!job->kernels) {
         /* for the report alone; that every slot stays standard is what was asked for */
         khub_set_log(NULL, NULL);
@@ -248,6 +248,7 @@ static void say(const struct job *job)
     if (info->invalid_utf8)
         cli_note("%zu of %zu texts aren't UTF-8; what is broken was read as U+FFFD (the first: %s %zu)",
                  info->invalid_utf8, job->done, unit, info->first_invalid + 1);
+    cli_filling_say(khub_model_layers(job->model));
 }
 
 static int work(struct job *job, khub_error *err)
@@ -271,8 +272,9 @@ static int work(struct job *job, khub_error *err)
     return rc;
 }
 
-static int check_usage(const struct job *job)
+static int check_usage(struct job *job)
 {
+    const char *filling = cli_filling_given(&job->filling);
     if (!job->model_name) return cli_usage("embed", "--model NAME is missing");
     if (job->file && job->text_count)
         return cli_usage("embed", "texts come from --file or from the command line, not both");
@@ -282,8 +284,8 @@ static int check_usage(const struct job *job)
     if (job->shadow.pattern && job->no_kernels)
         return cli_usage("embed", "--shadow and --no-kernels at once");
     if (job->shadow.pattern && !has_texts(job)) return cli_usage("embed", "--shadow without a text");
-    if (job->require && !job->kernels) return cli_usage("embed", "--require without --kernels");
-    return 0;
+    if (filling && !job->kernels) return cli_usage("embed", "%s without --kernels", filling);
+    return cli_filling_read(&job->how, &job->filling, "embed");
 }
 
 static int ends_with_json(const char *text)
@@ -349,12 +351,13 @@ static int run(int argc, char **argv)
 {
     struct job job = {0};
     cli_hub_init(&job.hub);
+    KHUB_INIT(&job.how);
     const cli_option options[] = {
         {"--model", CLI_TEXT, &job.model_name},
         {"--file", CLI_TEXT, &job.file},
         {"--kernels", CLI_OPTIONAL, &job.kernels},
         {"--no-kernels", CLI_FLAG, &job.no_kernels},
-        {"--require", CLI_FLAG, &job.require},
+        CLI_FILLING_OPTIONS(job.filling),
         {"--shadow", CLI_OPTIONAL, &job.shadow.pattern},
         {"--report", CLI_FLAG, &job.report},
         {"--json", CLI_FLAG, &job.json},

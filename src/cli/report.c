@@ -13,13 +13,23 @@ static int same_text(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
+static int same_candidates(const khub_slot_report *a, const khub_slot_report *b)
+{
+    int same = a->candidate_count == b->candidate_count;
+    for (size_t i = 0; same && i < a->candidate_count; i++)
+        same = same_text(a->candidates[i].kernel, b->candidates[i].kernel) &&
+               same_text(a->candidates[i].reason, b->candidates[i].reason);
+    return same;
+}
+
 /* Same place in its part of the model, same layer, same decision. */
 static int alike(const khub_slot_report *a, const khub_slot_report *b)
 {
     return cli_paths_alike(a->path, b->path) && same_text(a->layer, b->layer) &&
            same_text(a->kernel, b->kernel) && same_text(a->variant, b->variant) &&
            same_text(a->function, b->function) && same_text(a->reason, b->reason) &&
-           a->deterministic == b->deterministic;
+           same_text(a->commit, b->commit) && a->disabled == b->disabled &&
+           a->deterministic == b->deterministic && same_candidates(a, b);
 }
 
 /* How many slots are like the i-th; 0 when it isn't the first of them. */
@@ -58,6 +68,29 @@ static widths measure(const khub_report *report)
     return w;
 }
 
+static void print_outcome(FILE *to, const khub_slot_report *line, const char *reason)
+{
+    if (!line->kernel) {
+        cli_print(to, "standard: %s\n", reason_of(line, reason));
+        return;
+    }
+    cli_print(to, "%s:%s (%s", line->kernel, line->function, line->variant);
+    if (line->commit) cli_print(to, ", commit %.7s", line->commit);
+    cli_print(to, ")%s%s\n", line->deterministic ? ", deterministic" : "",
+              line->disabled ? ", switched off" : "");
+}
+
+/* Candidates that don't serve; the first one's reason stands in the line above where no kernel serves. */
+static void print_refused(FILE *to, const khub_slot_report *line, int indent)
+{
+    for (size_t i = line->kernel ? 0 : 1; i < line->candidate_count; i++) {
+        const khub_slot_candidate *c = &line->candidates[i];
+        if (c->reason)
+            cli_print(to, "%*snot %s (%s, %s): %s\n", indent, "", c->kernel ? c->kernel : "what is written",
+                      c->device, khub_mode_name(c->mode), c->reason);
+    }
+}
+
 void cli_report_table(FILE *to, const khub_report *report, const char *reason)
 {
     const khub_slot_report *line;
@@ -69,11 +102,8 @@ void cli_report_table(FILE *to, const khub_report *report, const char *reason)
         fprintf(to, "%*zu × ", w.count, count);
         int length = cli_print_paths(to, line->path, count);
         cli_print(to, "%*s  %-*s  ", w.path - length, "", w.layer, line->layer);
-        if (line->kernel)
-            cli_print(to, "%s:%s (%s)%s\n", line->kernel, line->function, line->variant,
-                      line->deterministic ? ", deterministic" : "");
-        else
-            cli_print(to, "standard: %s\n", reason_of(line, reason));
+        print_outcome(to, line, reason);
+        print_refused(to, line, w.count + 3);
     }
     fprintf(to, "kernels serve %zu of %zu slots\n", khub_report_filled(report), khub_report_count(report));
 }
@@ -94,6 +124,23 @@ static void print_reason(FILE *to, const char *reason)
     print_field(to, "reason", reason ? words : NULL);
 }
 
+static void print_candidates(FILE *to, const khub_slot_report *line)
+{
+    fputs(",\"candidates\":[", to);
+    for (size_t i = 0; i < line->candidate_count; i++) {
+        const khub_slot_candidate *c = &line->candidates[i];
+        fprintf(to, "%s{\"serves\":%s", i ? "," : "", c->serves ? "true" : "false");
+        print_field(to, "kernel", c->kernel);
+        print_field(to, "layer", c->layer);
+        print_field(to, "device", c->device);
+        print_field(to, "mode", khub_mode_name(c->mode));
+        print_field(to, "from", c->from);
+        print_reason(to, c->reason);
+        fputc('}', to);
+    }
+    fputc(']', to);
+}
+
 void cli_report_json(FILE *to, const khub_report *report, const char *reason)
 {
     const khub_slot_report *line;
@@ -107,8 +154,18 @@ void cli_report_json(FILE *to, const khub_report *report, const char *reason)
         print_field(to, "variant", line->variant);
         print_field(to, "function", line->function);
         print_reason(to, reason_of(line, reason));
-        fprintf(to, ",\"deterministic\":%s,\"mapped\":%s}", line->deterministic ? "true" : "false",
-                line->mapped ? "true" : "false");
+        print_field(to, "repository", line->repository);
+        print_field(to, "commit", line->commit);
+        print_field(to, "build", line->build);
+        if (line->version < 0)
+            fputs(",\"version\":null", to);
+        else
+            fprintf(to, ",\"version\":%lld", (long long)line->version);
+        fprintf(to, ",\"deterministic\":%s,\"mapped\":%s,\"disabled\":%s",
+                line->deterministic ? "true" : "false", line->mapped ? "true" : "false",
+                line->disabled ? "true" : "false");
+        print_candidates(to, line);
+        fputc('}', to);
     }
     fputs("]}\n", to);
 }

@@ -207,11 +207,26 @@ static int try_slots(khub__decision *d, khub_error *err)
     return rc;
 }
 
-static void count_misses(khub__decision *d)
+/* A run that is served does the work of its parts. */
+static void cover_parts(khub__decision *d)
 {
     for (size_t i = 0; i < d->layers->count; i++) {
-        khub__group *group = d->choices[i].group;
-        if (!d->choices[i].filling && !group->misses++) group->first_miss = i;
+        const khub_slot *slot = d->layers->slots[i];
+        for (size_t k = 0; d->choices[i].filling && k < slot->part_count; k++) {
+            int64_t part = khub__index_find(&d->layers->by_path, slot->parts[k]->path);
+            if (part >= 0) d->choices[part].covered = 1;
+        }
+    }
+}
+
+static void count_misses(khub__decision *d)
+{
+    cover_parts(d);
+    for (size_t i = 0; i < d->layers->count; i++) {
+        const khub__choice *choice = &d->choices[i];
+        khub__group *group = choice->group;
+        if (choice->filling || (choice->covered && !group->named)) continue;
+        if (!group->misses++) group->first_miss = i;
     }
 }
 

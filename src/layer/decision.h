@@ -27,8 +27,8 @@ typedef struct khub__group {
     int named;      /* the mapping names a kernel for them */
     int on_purpose; /* it leaves them standard, once the candidates before that failed */
     size_t slots;
-    size_t misses;                           /* of them that no kernel serves */
-    size_t first_miss;                       /* the first of these */
+    size_t misses;     /* of them that no kernel serves, nor a run that they are part of */
+    size_t first_miss; /* the first of these */
     const void *shown[KHUB__CANDIDATES + 1]; /* by what serves: its line as the report has it */
 } khub__group;
 
@@ -39,6 +39,7 @@ typedef struct khub__choice {
     char **own;            /* of slots that couldn't be prepared: why each candidate failed here; owned */
     size_t at;             /* the candidate that serves, or is tried now; all.count: none does */
     int settled;
+    int covered; /* a run that it is part of is served */
 } khub__choice;
 
 typedef struct khub__decision {

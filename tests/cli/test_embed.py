@@ -244,6 +244,37 @@ def test_only_what_a_mapping_names_is_noticed_and_required(tmp_path, model):
     assert {slot["layer"] for slot in found["slots"] if slot["mapped"]} == {"LayerNorm"}
 
 
+FAILING = Path(os.environ["KHUB_BINARY"], "tests", "fake", "repos", "weighed")
+
+
+def test_a_kernel_that_fails(tmp_path, model):
+    """A failure names slot and kernel; --on-error standard gives the standard function's vectors, and counts."""
+    (tmp_path / "map.json").write_text(json.dumps({"GeLU": {"kernel": str(FAILING), "function": "fail_late"}}))
+    args = ("--model", model, f"--kernels={tmp_path / 'map.json'}", "--require")
+    refused(khub(*args, "hello"), 1, "encoder.layer.0.intermediate.intermediate_act_fn", "weighed", "no more")
+    done = khub(*args, "--on-error", "standard", "hello", "and more")
+    assert done.returncode == 0 and done.stdout == khub("--model", model, "hello", "and more").stdout
+    words = done.stderr.decode()
+    assert words.count("the standard function does again what failed") == CONFIG["num_hidden_layers"]
+    assert f"kernels failed in {CONFIG['num_hidden_layers']} calls of {CONFIG['num_hidden_layers']} slots" in words
+
+
+def test_what_may_serve(tmp_path, model):
+    assert khub("--model", model, "--kernels", "--fallback", "refuse", "--deterministic", "hello").returncode == 0
+    refused(khub("--model", model, "--kernels", "--mode", "training", "--fallback=refuse", "hello"), 3, "has no backward", "AddLayerNorm (", "Linear (")
+    (tmp_path / "map.json").write_text(json.dumps({"GeLU": {"kernel": str(FAILING), "function": "set"}, "Linear": {"cpu": {"inference": "./nowhere", "fallback": "khub/linear"}}}))
+    args = ("--model", model, f"--kernels={tmp_path / 'map.json'}")
+    refused(khub(*args, "--fallback", "refuse", "hello"), 3, "no fallback is allowed", "Attention (2 of 2 slots")
+    assert b"doesn't promise to be deterministic" in khub(*args, "--deterministic", "--report").stdout
+    found = report(model, args[2])
+    linear = next(slot for slot in found["slots"] if slot["layer"] == "Linear")
+    candidates = [(Path(c["kernel"]).name, c["mode"], c["serves"]) for c in linear["candidates"]]
+    assert candidates == [("nowhere", "inference", False), ("linear", "fallback", True)]
+    assert linear["candidates"][0]["reason"] and linear["repository"] == "khub/linear" and linear["version"] == 1
+    lines = khub(*args, "--report").stdout.decode().splitlines()
+    assert any(line.strip().startswith("not ") and "nowhere (cpu, inference)" in line for line in lines)
+
+
 def test_paths_of_a_mapping_start_from_its_folder(tmp_path, model):
     """As those of a compiler's #include "..." do, so that a mapping can be moved with its kernels."""
     norm = Path(os.environ["KHUB_STAGE"], "share/khub/kernels/khub/norm")
@@ -517,6 +548,11 @@ def test_bad_mapping(tmp_path, model):
         (["--model", "x", "--kernels", "--no-kernels", "y"], "at once"),
         (["--model", "x", "--kernels=", "y"], '--kernels= needs a value after "="'),
         (["--model", "x", "--require", "y"], "--require without --kernels"),
+        (["--model", "x", "--deterministic", "y"], "--deterministic without --kernels"),
+        (["--model", "x", "--kernels", "--require", "--fallback", "refuse", "y"], "--require and --fallback at once"),
+        (["--model", "x", "--kernels", "--fallback", "no", "y"], "--fallback no: it is one of allow, named, refuse"),
+        (["--model", "x", "--kernels", "--on-error", "no", "y"], "--on-error no: it is one of fail, standard"),
+        (["--model", "x", "--kernels", "--mode", "fallback", "y"], "--mode fallback: it is inference or training"),
         (["--model", "x", "--report", "-o", "z"], "-o without a text"),
         (["--model", "x", "--threads", "0", "y"], "--threads"),
         (["--model", "x", "--no-such-option", "y"], "--no-such-option"),
