@@ -370,3 +370,34 @@ class Authority:
 
 STEPS = set("""sct sct_signed sct_signature sct_value fields extensions issuer_key certificate body body_text place note checkpoint promised
     promise entry info attested signer token stamp_signature content timestamp leaf_key digest signature signing_key timestamps bundle text""".split())
+
+
+def fixtures():
+    """{path in the repository: bytes}: what the unit tests, the fuzz targets and bench/ take from here. `python authority.py` writes it."""
+    authority, made, parts = Authority(), {}, {}
+
+    def note(step):
+        def keep(value):
+            parts[step] = value
+            return value
+        return keep
+
+    made["tests/signature/root.json"] = json.dumps(authority.trusted_root(), indent=1).encode() + b"\n"
+    for kind, size in ("0.1", 384), ("0.3", 256), ("new", 256):
+        text = authority.sign(b'{"name": "relu"}\n', kind, size, certificate=note("certificate"), checkpoint=note("checkpoint"), timestamp=note("timestamp"))
+        text = json.dumps(json.loads(text), indent=1) + "\n"
+        made[f"tests/signature/{kind}.json"] = made[f"fuzz/corpus/bundle/{kind}"] = text.encode()
+        made[f"fuzz/corpus/checkpoint/{kind}"] = parts["checkpoint"].encode()
+        made[f"fuzz/corpus/certificate/{kind}"] = parts["certificate"]
+    made["fuzz/corpus/timestamp/new"] = parts["timestamp"]
+    made["fuzz/corpus/trusted_root/one"] = made["tests/signature/root.json"]
+    return made
+
+
+if __name__ == "__main__":
+    import pathlib
+
+    for path, content in fixtures().items():
+        path = pathlib.Path(__file__).parents[2] / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

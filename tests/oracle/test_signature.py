@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 import pytest
-from authority import COMMIT, REPOSITORY, START, Authority
+from authority import COMMIT, REPOSITORY, START, Authority, fixtures
 from changes import all_changes, put, root_changes
 from kernels.verify import DEFAULT_POLICIES
 from sigstore.models import Bundle, TrustedRoot
@@ -149,3 +149,8 @@ def test_another_trusted_root(folder):
         refusal = by_python(lambda: of_root(folder / f"root-{i}")(), texts[kind])
         cases.append((f"{kind} {what}", verdict, refusal, reason))
     compare(cases, STRICTER_ROOTS)
+
+
+def test_what_other_tests_take_is_of_this_authority():
+    made = fixtures()
+    assert [path for path in made if (SOURCE / path).read_bytes() != made[path]] == []

@@ -1,10 +1,13 @@
 #include "trust/sigstore/base64.h"
 
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/* What a character stands for; -1: nothing. */
 static int value_of(char c)
 {
-    if (c >= 'A' && c <= 'Z') return c - 'A';
-    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-    if (c >= '0' && c <= '9') return c - '0' + 52;
+    if (c >= 'a') return c <= 'z' ? c - 'a' + 26 : -1;
+    if (c >= 'A') return c <= 'Z' ? c - 'A' : -1;
+    if (c >= '0') return c <= '9' ? c - '0' + 52 : -1;
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
@@ -42,17 +45,21 @@ int khub__base64_read(khub__span *out, unsigned char **room, const char *text, s
 
 void khub__base64_add(khub__text *to, khub__span bytes, size_t line)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    size_t column = 0;
+    char piece[512]; /* so that the text doesn't grow by four characters at a time */
+    size_t column = 0, used = 0;
     for (size_t i = 0; i < bytes.length; i += 3) {
         size_t n = bytes.length - i < 3 ? bytes.length - i : 3;
         unsigned char b[3] = {0};
         memcpy(b, bytes.data + i, n);
-        char group[4] = {letters[b[0] >> 2], letters[(b[0] & 3) << 4 | b[1] >> 4],
-                         n > 1 ? letters[(b[1] & 15) << 2 | b[2] >> 6] : '=',
-                         n > 2 ? letters[b[2] & 63] : '='};
-        khub__text_add_bytes(to, group, 4);
+        piece[used++] = letters[b[0] >> 2];
+        piece[used++] = letters[(b[0] & 3) << 4 | b[1] >> 4];
+        piece[used++] = n > 1 ? letters[(b[1] & 15) << 2 | b[2] >> 6] : '=';
+        piece[used++] = n > 2 ? letters[b[2] & 63] : '=';
         column += 4;
-        if (line && (column % line == 0 || i + 3 >= bytes.length)) khub__text_add(to, "\n");
+        if (line && (column % line == 0 || i + 3 >= bytes.length)) piece[used++] = '\n';
+        if (used + 5 <= sizeof(piece)) continue;
+        khub__text_add_bytes(to, piece, used);
+        used = 0;
     }
+    if (used) khub__text_add_bytes(to, piece, used);
 }
