@@ -24,8 +24,8 @@ KHUB_API int khub_mapping_new(khub_mapping **out, khub_error *err);
 KHUB_API int khub_mapping_builtin(khub_mapping **out, khub_error *err);
 
 /* Reads one from JSON text; `name` (NULL: "mapping") stands for the file in messages. A mistake in one entry
- * is that entry's (khub_mapping_line.fault) and a warning in the log; KHUB_E_FORMAT: it isn't one JSON
- * object, or one key stands twice. KHUB_E_NOMEM. */
+ * is that entry's (khub_mapping_line.fault), and a warning in the log where no slot can get it as its reason.
+ * KHUB_E_FORMAT: it isn't one JSON object, says something twice, or is too large. KHUB_E_NOMEM. */
 KHUB_API int khub_mapping_parse(khub_mapping **out, const char *json, const char *name, khub_error *err);
 /* The same from a file of at most 1 MiB: paths in it start from its folder. KHUB_E_NOTFOUND, KHUB_E_IO. */
 KHUB_API int khub_mapping_read(khub_mapping **out, const char *file, khub_error *err);

@@ -123,7 +123,12 @@ static int check_args(const khub__entry *entry, const char *where, khub_error *e
 
 static char *dump(const json_t *value)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (json_is_string(value)) { /* a caller's bytes may be any */
+        khub__text own = {0};
+        khub__json_add_string(&own, json_string_value(value));
+        return khub__text_take(&own);
+    }
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
     char *own = khub__strdup(text);
     free(text);
     return own;

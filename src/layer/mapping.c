@@ -24,16 +24,10 @@ int khub_mapping_new(khub_mapping **out, khub_error *err)
     return rc == KHUB_OK ? khub__mapping_begin(out, "mapping", err) : rc;
 }
 
-static void clear_entries(khub__mapped *mapped)
+static void free_mapped(khub__mapped *mapped)
 {
     for (size_t i = 0; i < mapped->count; i++)
         khub__entry_free(mapped->entries[i]);
-    mapped->count = 0;
-}
-
-static void free_mapped(khub__mapped *mapped)
-{
-    clear_entries(mapped);
     khub__free(mapped->entries);
     khub__free(mapped->key);
     khub__free(mapped->text);
@@ -201,23 +195,28 @@ static int place_given(khub__target *target, int *mode, const khub_mapping_entry
     return rc;
 }
 
+/* Adds the kernel's name to the object. */
+static int add_kernel(json_t *spec, const char *kernel, const char *where, khub_error *err)
+{
+    json_t *name = json_string(kernel), *bytes = name ? NULL : json_string_nocheck(kernel);
+    int rc = bytes ? khub__fail(err, KHUB_E_FORMAT, "%s: the kernel's name isn't UTF-8", where) : KHUB_OK;
+    json_decref(bytes);
+    if (rc == KHUB_OK && json_object_set_new(spec, "kernel", name) != 0)
+        rc = khub__fail_memory(err, "making a mapping");
+    return rc;
+}
+
 /* As it would stand in a file. */
 static int value_given(json_t **out, const khub_mapping_entry *given, const char *where, khub_error *err)
 {
-    *out = NULL;
-    json_t *kernel = json_string(given->kernel);
-    if (!kernel) return khub__fail_memory(err, "making a mapping");
-    int rc = given->spec ? khub__json_parse(out, given->spec, strlen(given->spec), where, err) : KHUB_OK;
-    if (!given->spec || rc != KHUB_OK) {
-        if (rc == KHUB_OK)
-            *out = kernel;
-        else
-            json_decref(kernel);
-        return rc;
+    if (!given->spec) {
+        *out = json_string_nocheck(given->kernel);
+        return *out ? KHUB_OK : khub__fail_memory(err, "making a mapping");
     }
-    if (json_object_set_new(*out, "kernel", kernel) == 0) return KHUB_OK;
-    json_decref(*out);
-    return khub__fail_memory(err, "making a mapping");
+    int rc = khub__json_parse(out, given->spec, strlen(given->spec), where, err);
+    if (rc == KHUB_OK) rc = add_kernel(*out, given->kernel, where, err);
+    if (rc != KHUB_OK) json_decref(*out);
+    return rc;
 }
 
 static int entry_given(khub__entry **out, const khub__key *key, const khub_mapping_entry *given,

@@ -30,15 +30,18 @@ static int add(const reader *r, khub__entry *entry)
                       r->mapped->text, MAX_ROWS);
 }
 
-/* Told aloud, since it may never become the reason of a slot. */
 static int add_fault(const reader *r, khub__entry_read read, const khub__target *target, const char *word,
                      const json_t *value, const char *fault)
 {
     khub__entry *entry;
     int rc = khub__entry_faulty(&entry, r->mapped->text, read, target, word, value, fault, r->place, r->err);
-    if (rc != KHUB_OK) return rc;
-    khub__log(KHUB_LOG_WARNING, "layer", "", "%s", fault);
-    return add(r, entry);
+    return rc == KHUB_OK ? add(r, entry) : rc;
+}
+
+/* A fault that may never become the reason of a slot. */
+static void warn(const khub_error *why)
+{
+    khub__log(KHUB_LOG_WARNING, "layer", "", "%s", why->message);
 }
 
 static int add_leaf(const reader *r, const khub__target *target, int mode, const json_t *value)
@@ -87,8 +90,10 @@ static int read_mode(const reader *r, const khub__target *target, const char *wo
     khub_error why = {0};
     int mode;
     khub__mapping_where(where, r->place, r->mapped->text, target, KHUB_MODE_FALLBACK);
-    if (khub__mode_parse(&mode, word, where, &why) != KHUB_OK)
+    if (khub__mode_parse(&mode, word, where, &why) != KHUB_OK) {
+        warn(&why);
         return add_fault(r, KHUB__ENTRY_MODE, target, word, value, why.message);
+    }
     return has_row(r->mapped, target, mode) ? fail_again(r, where, word) : add_leaf(r, target, mode, value);
 }
 
@@ -127,7 +132,10 @@ static int read_device(const reader *r, const char *word, const json_t *value)
                               "%s: the mode \"%.60s\" stands among devices; modes stand within a device",
                               where, word)
                  : khub__target_parse(&target, word, where, &why);
-    if (rc != KHUB_OK) return add_fault(r, KHUB__ENTRY_DEVICE, &nowhere, word, value, why.message);
+    if (rc != KHUB_OK) {
+        warn(&why);
+        return add_fault(r, KHUB__ENTRY_DEVICE, &nowhere, word, value, why.message);
+    }
     return has_row(r->mapped, &target, 0) ? fail_again(r, where, word)
                                           : read_device_value(r, &target, word, value);
 }
@@ -184,8 +192,9 @@ static int read_key(reader *r, const char *text, const json_t *value)
     if (rc == KHUB_OK) rc = check_layers(key, where, &why);
     r->mapped = khub__mapping_add_key(r->mapping, text, key);
     if (!r->mapped) return khub__fail_memory(r->err, "reading a mapping");
-    return rc == KHUB_OK ? read_value(r, value)
-                         : add_fault(r, KHUB__ENTRY_KEY, &everywhere, NULL, value, why.message);
+    if (rc == KHUB_OK) return read_value(r, value);
+    warn(&why);
+    return add_fault(r, KHUB__ENTRY_KEY, &everywhere, NULL, value, why.message);
 }
 
 static int read_all(reader *r, const json_t *root)

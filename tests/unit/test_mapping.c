@@ -711,13 +711,16 @@ START_TEST(building)
         {"Softmax", NULL, 64, "/k", NULL, "no mode"},
         {"Softmax", NULL, 0, "nonsense", NULL, "names no kernel"},
         {"Softmax", NULL, 0, "a/b@>2,<2", NULL, "no version is in this range"},
+        {"Softmax", NULL, 0, "/\xff", "{'function': 'f'}", "isn't UTF-8"},
+        {"Softmax", NULL, 0, "\xff", NULL, "names no kernel"},
+        {"Softmax", "rocm", 0, "/\xff", NULL, NULL}, /* a path may be any bytes; JSON has no word for them */
         {"Softmaxx", NULL, 0, "/k", NULL, "there is no layer \"Softmaxx\""},
         {"Softmax(", NULL, 0, "/k", NULL, "missing"},
     };
     static const char built[] =
         "{'GeLU': {'cpu': 'khub/activation', 'cuda:75-89': {'training|compile': 'org/other@v1', 'fallback': "
         "'org/r@v2'}, '*': {'inference': ''}},'Linear(a.*) + GeLU': {'kernel': './k', "
-        "'function':'f','args':['x','out']}}";
+        "'function':'f','args':['x','out']},'Softmax': {'rocm': '/\xEF\xBF\xBD'}}";
     khub_error err = {0};
     khub_mapping *mapping;
     khub_mapping_entry entry;
