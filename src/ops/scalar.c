@@ -10,7 +10,8 @@ double khub__gelu(double x)
 
 double khub__gelu_tanh(double x)
 {
-    return 0.5 * x * (1 + tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x))); /* sqrt(2 / pi) */
+    /* (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)), exact for large negative x; 2 sqrt(2 / pi) */
+    return x / (1 + exp(-1.5957691216057307117 * (x + 0.044715 * x * x * x)));
 }
 
 double khub__silu(double x)
