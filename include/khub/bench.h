@@ -67,8 +67,8 @@ typedef struct khub_bench_options {
     double seconds;  /* for all cases together, at most, about: the last ones may not be measured. 0: half
                       * a second for each, or as long as a few calls take. Looking at the machine before
                       * and after takes some tenths of a second */
-    int cold;        /* not 0: calls go round copies of the arguments that fill twice the cache, as
-                      * the weights of a model do */
+    int cold;        /* not 0: calls go round arguments that fill twice the largest cache, as the
+                      * weights of a model do */
     int no_standard; /* not 0: the kernel alone */
     const char *function; /* measure this function as the layer, arguments in the layer's order, whatever
                            * layers.json says; NULL: as layers.json says */

@@ -37,7 +37,6 @@ struct session {
     khub_bench_options options;
     khub__threads *pool;
     khub__peaks *peaks;
-    uint64_t last_cache;
     double deadline; /* 0: nothing was measured yet */
 };
 
@@ -81,17 +80,16 @@ int khub_bench_fill(const khub_tensor *tensor, khub_error *err)
     return KHUB_OK;
 }
 
-static struct entry *add_entry(khub_bench *bench, khub_error *err)
+static int add_entry(struct entry **out, khub_bench *bench, khub_error *err)
 {
+    if (bench->count == MOST_CASES)
+        return khub__fail(err, KHUB_E_INVAL, "%s: more than %d cases", bench->kernel, MOST_CASES);
     if (khub__grow((void **)&bench->entries, &bench->capacity, bench->count + 1, sizeof(struct entry),
-                   MOST_CASES) != 0) {
-        khub__fail(err, bench->count == MOST_CASES ? KHUB_E_INVAL : KHUB_E_NOMEM,
-                   bench->count == MOST_CASES ? "more than 4,096 cases" : "measuring: out of memory");
-        return NULL;
-    }
-    struct entry *entry = &bench->entries[bench->count++];
-    memset(entry, 0, sizeof(*entry));
-    return entry;
+                   MOST_CASES) != 0)
+        return khub__fail_memory(err, "measuring");
+    *out = &bench->entries[bench->count++];
+    memset(*out, 0, sizeof(**out));
+    return KHUB_OK;
 }
 
 /* What the kernel says of itself: a function `kernel_isa` without arguments that returns text. *out stays
@@ -126,13 +124,13 @@ static int begin(struct session *s, khub_error *err)
 {
     const khub_platform *machine;
     khub_bench_machine *shown = &s->bench->machine;
+    uint64_t last_cache = 0;
     int rc = khub__this_machine(&machine, err);
     if (rc != KHUB_OK) return rc;
     for (int level = 1; level <= 3; level++)
-        if (khub_platform_cache_bytes(machine, level))
-            s->last_cache = khub_platform_cache_bytes(machine, level);
+        if (khub_platform_cache_bytes(machine, level)) last_cache = khub_platform_cache_bytes(machine, level);
     rc = khub__threads_new(&s->pool, s->options.threads ? s->options.threads : 1, err);
-    if (rc == KHUB_OK) rc = khub__peaks_new(&s->peaks, s->pool, s->last_cache, err);
+    if (rc == KHUB_OK) rc = khub__peaks_new(&s->peaks, s->pool, last_cache, err);
     if (rc != KHUB_OK) return rc;
     shown->cpu = khub_platform_cpu_model(machine);
     shown->threads = khub__threads_count(s->pool);
@@ -241,7 +239,7 @@ static int measure_layer(struct session *s, struct entry *entry, double seconds,
                                .function = s->options.function,
                                .hub = s->options.hub,
                                .standard = !s->options.no_standard,
-                               .fill = s->options.cold ? 2 * s->last_cache : 0,
+                               .fill = s->options.cold ? khub__peaks_most(s->peaks) : 0,
                                .pool = s->pool};
     double before = khub__seconds();
     int rc = khub__timed_calls_new(&calls, &entry->plan, &how, &why);
@@ -272,10 +270,11 @@ static int measure_all(struct session *s, khub_error *err)
         if (rc != KHUB_OK) return rc;
         measured += !entry->reason;
     }
-    if (measured) compare_with_machine(s);
-    if (measured) return KHUB_OK;
-    return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: nothing could be measured: %s", s->bench->kernel,
-                      count ? s->bench->entries[0].reason : "there is no case");
+    if (!measured)
+        return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: nothing could be measured: %s", s->bench->kernel,
+                          count ? s->bench->entries[0].reason : "there is no case");
+    compare_with_machine(s);
+    return KHUB_OK;
 }
 
 /* The cases of one layer: its shapes, each in every dtype. */
@@ -287,10 +286,10 @@ static int plan_layer(struct session *s, const khub__layer_def *layer, khub_erro
          s->options.shapes ? s->options.shapes[i] != NULL : khub_bench_shape(layer->name, i) != NULL; i++) {
         const char *shape = s->options.shapes ? s->options.shapes[i] : khub_bench_shape(layer->name, i);
         for (size_t k = 0; dtypes[k]; k++) {
-            struct entry *entry = add_entry(s->bench, err);
+            struct entry *entry = NULL;
             char text[KHUB__SHAPE_TEXT];
-            if (!entry) return KHUB_E_NOMEM;
-            int rc = khub_dtype_parse(&entry->shown.dtype, dtypes[k], err);
+            int rc = add_entry(&entry, s->bench, err);
+            if (rc == KHUB_OK) rc = khub_dtype_parse(&entry->shown.dtype, dtypes[k], err);
             if (rc == KHUB_OK) rc = khub__shape_parse(&entry->plan, layer, entry->shown.dtype, shape, err);
             if (rc != KHUB_OK) return rc;
             entry->shape = khub__strdup(khub__shape_text_of(text, &entry->plan));
@@ -451,8 +450,9 @@ int khub_bench_function(khub_bench **out, khub_kernel *kernel, const char *funct
     s.options.cold = 0;
     rc = khub_kernel_function(&given.function, kernel, function, err);
     if (rc == KHUB_OK) rc = describe_kernel(s.bench, kernel, err);
-    struct entry *entry = rc == KHUB_OK ? add_entry(s.bench, err) : NULL;
-    if (rc == KHUB_OK) rc = entry ? describe_call(entry, function, args, n, err) : KHUB_E_NOMEM;
+    struct entry *entry = NULL;
+    if (rc == KHUB_OK) rc = add_entry(&entry, s.bench, err);
+    if (rc == KHUB_OK) rc = describe_call(entry, function, args, n, err);
     if (rc == KHUB_OK) rc = begin(&s, err);
     if (rc == KHUB_OK) rc = measure_given(&s, &given, err);
     return finish(&s, out, rc);
