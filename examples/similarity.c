@@ -56,7 +56,7 @@ static void print_result(const khub_report *report, double standard_ms, double k
 {
     printf("\n  standard functions           %8.2f ms\n", standard_ms);
     printf("  kernels in %3zu of %3zu slots   %8.2f ms, %.1f times as fast\n", khub_report_filled(report),
-           khub_report_count(report), kernels_ms, standard_ms / kernels_ms);
+           khub_report_slots(report), kernels_ms, standard_ms / kernels_ms);
     printf("  largest difference           %8.1e\n", largest);
 }
 

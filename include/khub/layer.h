@@ -38,8 +38,10 @@ KHUB_API int khub_layers_add(khub_layers *layers, const char *path, const char *
  *
  *     if (khub_slot_is_served(run)) … khub_slot_call(run, …) … else … each of `parts` …
  *
- * `standard` does what the parts do one by one. Errors as khub_layers_add's; KHUB_E_INVAL too when a part
- * isn't of `layers`, or the parts have no common parent ("a.dense" and "b.act"). */
+ * khub_kernelize fills the parts of a run only where no kernel serves the run; so switch a part off before
+ * it, or call it again after that. `standard` does what the parts do one by one. Errors as khub_layers_add's;
+ * KHUB_E_INVAL too when a part isn't of `layers`, or the parts have no common parent ("a.dense" and "b.act").
+ */
 KHUB_API int khub_layers_add_run(khub_layers *layers, const char *path, const char *layer,
                                  khub_function standard, khub_dtype dtype, khub_slot *const *parts,
                                  size_t count, khub_slot **slot, khub_error *err);
@@ -256,12 +258,14 @@ typedef struct khub_slot_report {
     const char *variant, *function;
     const char *reason; /* why the standard function stayed: that of the first candidate */
     int deterministic;
-    int mapped;             /* 1: the mapping names a kernel for this slot */
-    int disabled;           /* 1: the standard function serves until khub_layers_disable is undone */
-    const char *repository; /* "org/name"; NULL: a directory */
-    const char *commit;     /* of a kernel of the Hub */
-    const char *build;      /* directory of the build */
-    int64_t version;        /* metadata.json's; -1: no kernel serves */
+    int mapped;      /* 1: the mapping names a kernel for this slot */
+    const char *run; /* the run that it is a part of and that serves it: what is said is said of its kernel */
+    size_t parts;    /* of a run: how many slots it stands for; 0: it is none */
+    int disabled;    /* 1: the standard function serves until khub_layers_disable is undone */
+    const char *repository;                /* "org/name"; NULL: a directory */
+    const char *commit;                    /* of a kernel of the Hub */
+    const char *build;                     /* directory of the build */
+    int64_t version;                       /* metadata.json's; -1: no kernel serves */
     const khub_slot_candidate *candidates; /* in the order in which they are tried */
     size_t candidate_count;
 } khub_slot_report;
@@ -282,10 +286,13 @@ KHUB_API int khub_kernelize(khub_layers *layers, const khub_kernelize_options *o
 /* Puts the standard function back into every slot. */
 KHUB_API void khub_standardize(khub_layers *layers);
 
+/* How many lines there are, one for each slot and run in the order of adding. */
 KHUB_API size_t khub_report_count(const khub_report *report);
 KHUB_API const khub_slot_report *khub_report_at(const khub_report *report, size_t i); /* NULL past the last */
-KHUB_API size_t khub_report_filled(const khub_report *report); /* slots that a kernel serves */
-KHUB_API void khub_report_free(khub_report *report);           /* NULL is a no-op */
+/* Lines that aren't of runs, and those of them that a kernel serves, on its own or in a run. */
+KHUB_API size_t khub_report_slots(const khub_report *report);
+KHUB_API size_t khub_report_filled(const khub_report *report);
+KHUB_API void khub_report_free(khub_report *report); /* NULL is a no-op */
 
 /* The i-th argument name of a layer of docs/layers.md; NULL past the last, or for an unknown layer. */
 KHUB_API const char *khub_layer_arg(const char *layer, size_t i);

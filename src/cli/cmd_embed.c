@@ -123,7 +123,7 @@ static int use_kernels(struct job *job, khub_error *err)
         print_report(job, report);
     else if (rc == KHUB_OK && has_misses(report))
         cli_note("kernels serve %zu of %zu slots; --report says why the others keep their standard function",
-                 khub_report_filled(report), khub_report_count(report));
+                 khub_report_filled(report), khub_report_slots(report));
     khub_report_free(report);
     return rc;
 }

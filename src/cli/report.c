@@ -25,11 +25,17 @@ static int same_candidates(const khub_slot_report *a, const khub_slot_report *b)
 /* Same place in its part of the model, same layer, same decision. */
 static int alike(const khub_slot_report *a, const khub_slot_report *b)
 {
-    return cli_paths_alike(a->path, b->path) && same_text(a->layer, b->layer) &&
+    return cli_paths_alike(a->path, b->path) && !a->parts == !b->parts && same_text(a->layer, b->layer) &&
            same_text(a->kernel, b->kernel) && same_text(a->variant, b->variant) &&
            same_text(a->function, b->function) && same_text(a->reason, b->reason) &&
            same_text(a->commit, b->commit) && a->disabled == b->disabled &&
            a->deterministic == b->deterministic && same_candidates(a, b);
+}
+
+/* A run is told by its parts, unless somebody named a kernel for it in vain. */
+static int is_silent(const khub_slot_report *line)
+{
+    return line->parts && (line->kernel || !line->mapped);
 }
 
 /* How many slots are like the i-th; 0 when it isn't the first of them. */
@@ -37,6 +43,7 @@ static size_t count_alike(const khub_report *report, size_t i)
 {
     const khub_slot_report *line = khub_report_at(report, i), *other;
     size_t count = 0;
+    if (is_silent(line)) return 0;
     for (size_t j = 0; (other = khub_report_at(report, j)) != NULL; j++) {
         if (!alike(line, other)) continue;
         if (j < i) return 0;
@@ -76,7 +83,7 @@ static void print_outcome(FILE *to, const khub_slot_report *line, const char *re
     }
     cli_print(to, "%s:%s (%s", line->kernel, line->function, line->variant);
     if (line->commit) cli_print(to, ", commit %.7s", line->commit);
-    cli_print(to, ")%s%s\n", line->deterministic ? ", deterministic" : "",
+    cli_print(to, ")%s%s%s\n", line->deterministic ? ", deterministic" : "", line->run ? ", in a run" : "",
               line->disabled ? ", switched off" : "");
 }
 
@@ -105,7 +112,7 @@ void cli_report_table(FILE *to, const khub_report *report, const char *reason)
         print_outcome(to, line, reason);
         print_refused(to, line, w.count + 3);
     }
-    fprintf(to, "kernels serve %zu of %zu slots\n", khub_report_filled(report), khub_report_count(report));
+    fprintf(to, "kernels serve %zu of %zu slots\n", khub_report_filled(report), khub_report_slots(report));
 }
 
 static void print_field(FILE *to, const char *name, const char *value)
@@ -145,7 +152,7 @@ void cli_report_json(FILE *to, const khub_report *report, const char *reason)
 {
     const khub_slot_report *line;
     fprintf(to, "{\"filled\":%zu,\"count\":%zu,\"slots\":[", khub_report_filled(report),
-            khub_report_count(report));
+            khub_report_slots(report));
     for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
         fprintf(to, "%s{\"index\":%zu", i ? "," : "", i);
         print_field(to, "path", line->path);
@@ -161,7 +168,8 @@ void cli_report_json(FILE *to, const khub_report *report, const char *reason)
             fputs(",\"version\":null", to);
         else
             fprintf(to, ",\"version\":%lld", (long long)line->version);
-        fprintf(to, ",\"deterministic\":%s,\"mapped\":%s,\"disabled\":%s",
+        print_field(to, "run", line->run);
+        fprintf(to, ",\"parts\":%zu,\"deterministic\":%s,\"mapped\":%s,\"disabled\":%s", line->parts,
                 line->deterministic ? "true" : "false", line->mapped ? "true" : "false",
                 line->disabled ? "true" : "false");
         print_candidates(to, line);

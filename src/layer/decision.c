@@ -89,18 +89,76 @@ static int take_group(khub__group **out, khub__decision *d, const khub_slot *slo
     return begin_group(group, d, err);
 }
 
+static khub__choice *part_of(const khub__decision *d, const khub_slot *run, size_t part)
+{
+    return &d->choices[khub__index_find(&d->layers->by_path, run->parts[part]->path)];
+}
+
+/* No candidate serves, or none is needed. */
+static void settle_empty(khub__choice *choice)
+{
+    choice->settled = 1;
+    choice->at = choice->group->all.count;
+}
+
+/* A run is settled: its parts are served by it, or need not wait for it any more. */
+static void settle_parts(khub__decision *d, const khub_slot *run, const khub__choice *choice)
+{
+    for (size_t i = 0; i < run->part_count; i++) {
+        khub__choice *part = part_of(d, run, i);
+        part->waits--;
+        if (choice->filling && !part->run) part->run = choice;
+        if (part->run) settle_empty(part);
+    }
+}
+
+/* 1: somebody says of slots like these what becomes of them, khub's own mapping doesn't. */
+static int is_spoken_for(const khub__group *group)
+{
+    return group->all.count && !group->all.entry[0]->built_in;
+}
+
+/* 1: its parts are called one by one anyway: somebody switched one off, or named a kernel for one alone where
+ * khub's own mapping has one for the run, or another run serves one. */
+static int is_broken(const khub__decision *d, const khub_slot *run, const khub__choice *choice)
+{
+    int broken = 0, own = is_spoken_for(choice->group);
+    for (size_t i = 0; i < run->part_count; i++) {
+        const khub__choice *part = part_of(d, run, i);
+        broken |= run->parts[i]->disabled || part->run || (!own && is_spoken_for(part->group));
+    }
+    return broken;
+}
+
 static int group_slots(khub__decision *d, khub_error *err)
 {
     mark_layers(d);
     for (size_t i = 0; i < d->layers->count; i++) {
-        khub__choice *choice = &d->choices[i];
-        int rc = take_group(&choice->group, d, d->layers->slots[i], err);
+        const khub_slot *slot = d->layers->slots[i];
+        int rc = take_group(&d->choices[i].group, d, slot, err);
         if (rc != KHUB_OK) return rc;
-        choice->group->slots++;
-        choice->settled = choice->group->miss != NULL;
-        if (choice->settled) choice->at = choice->group->all.count;
+        d->choices[i].group->slots++;
+        for (size_t k = 0; k < slot->part_count; k++)
+            part_of(d, slot, k)->waits++;
+    }
+    for (size_t i = 0; i < d->layers->count; i++) {
+        khub__choice *choice = &d->choices[i];
+        if (choice->group->miss) settle_empty(choice);
+        if (choice->settled) settle_parts(d, d->layers->slots[i], choice);
     }
     return KHUB_OK;
+}
+
+/* A slot to be decided now. */
+static int is_next(khub__decision *d, size_t i)
+{
+    khub__choice *choice = &d->choices[i];
+    if (choice->settled || choice->waits) return 0;
+    choice->broken = is_broken(d, d->layers->slots[i], choice);
+    if (!choice->broken) return 1;
+    settle_empty(choice);
+    settle_parts(d, d->layers->slots[i], choice);
+    return 0;
 }
 
 /* 1: leaves the layer standard on purpose. */
@@ -115,8 +173,8 @@ static int ask_kernels(khub__decision *d, int *any, khub_error *err)
     *any = 0;
     for (size_t i = 0; i < d->layers->count; i++) {
         khub__choice *choice = &d->choices[i];
-        if (choice->settled) continue;
-        *any = 1;
+        *any |= !choice->settled;
+        if (!is_next(d, i)) continue;
         khub__offer *offer = &choice->group->offers[choice->at];
         if (offer->asked || offer->decided || offer->entry->fault || is_off(offer->entry)) continue;
         offer->asked = khub__sources_ask(d->sources, offer->entry->kernel);
@@ -176,7 +234,7 @@ static int keep_own(khub__choice *choice, int rc, const khub_error *why, khub_er
 }
 
 /* One candidate for one slot. */
-static int try_slot(khub__choice *choice, const khub__decision *d, const khub_slot *slot, khub_error *err)
+static int try_slot(khub__choice *choice, khub__decision *d, const khub_slot *slot, khub_error *err)
 {
     khub__group *group = choice->group;
     khub__offer *offer = &group->offers[choice->at];
@@ -189,44 +247,36 @@ static int try_slot(khub__choice *choice, const khub__decision *d, const khub_sl
         rc = keep_own(choice, rc, &why, err);
         if (rc != KHUB_OK) return rc;
     }
-    choice->settled = choice->filling || is_off(offer->entry);
+    choice->settled = choice->filling != NULL;
     group->on_purpose |= is_off(offer->entry);
-    if (choice->filling) return KHUB_OK;
-    if (++choice->at == group->all.count || choice->settled) {
-        choice->at = group->all.count;
-        choice->settled = 1;
-    }
+    if (!choice->filling && (++choice->at == group->all.count || is_off(offer->entry))) settle_empty(choice);
+    if (choice->settled) settle_parts(d, slot, choice);
     return KHUB_OK;
+}
+
+/* 1: its candidate's kernel is here or known not to be; else it came up in this round, and is asked for in
+ * the next. */
+static int is_asked(const khub__choice *choice)
+{
+    const khub__offer *offer = &choice->group->offers[choice->at];
+    return offer->asked || offer->decided || offer->entry->fault || is_off(offer->entry);
 }
 
 static int try_slots(khub__decision *d, khub_error *err)
 {
     int rc = KHUB_OK;
     for (size_t i = 0; i < d->layers->count && rc == KHUB_OK; i++)
-        if (!d->choices[i].settled) rc = try_slot(&d->choices[i], d, d->layers->slots[i], err);
+        if (is_next(d, i) && is_asked(&d->choices[i]))
+            rc = try_slot(&d->choices[i], d, d->layers->slots[i], err);
     return rc;
-}
-
-/* A run that is served does the work of its parts. */
-static void cover_parts(khub__decision *d)
-{
-    for (size_t i = 0; i < d->layers->count; i++) {
-        const khub_slot *slot = d->layers->slots[i];
-        for (size_t k = 0; d->choices[i].filling && k < slot->part_count; k++) {
-            int64_t part = khub__index_find(&d->layers->by_path, slot->parts[k]->path);
-            if (part >= 0) d->choices[part].covered = 1;
-        }
-    }
 }
 
 static void count_misses(khub__decision *d)
 {
-    cover_parts(d);
     for (size_t i = 0; i < d->layers->count; i++) {
         const khub__choice *choice = &d->choices[i];
-        khub__group *group = choice->group;
-        if (choice->filling || (choice->covered && !group->named)) continue;
-        if (!group->misses++) group->first_miss = i;
+        if (choice->filling || choice->run || choice->broken) continue;
+        if (!choice->group->misses++) choice->group->first_miss = i;
     }
 }
 
@@ -281,5 +331,8 @@ const char *khub__choice_reason(const khub__choice *choice, size_t i)
 const char *khub__choice_why(const khub__choice *choice)
 {
     const khub__group *group = choice->group;
-    return choice->filling ? NULL : group->miss ? group->miss : khub__choice_reason(choice, 0);
+    if (choice->filling || choice->run) return NULL;
+    if (choice->broken)
+        return "its parts are called: one is switched off, mapped on its own, or served by another run";
+    return group->miss ? group->miss : khub__choice_reason(choice, 0);
 }

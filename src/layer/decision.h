@@ -39,7 +39,9 @@ typedef struct khub__choice {
     char **own;            /* of slots that couldn't be prepared: why each candidate failed here; owned */
     size_t at;             /* the candidate that serves, or is tried now; all.count: none does */
     int settled;
-    int covered; /* a run that it is part of is served */
+    int broken;                     /* a run that can't be called as a whole */
+    size_t waits;                   /* for runs that it is part of: they come first */
+    const struct khub__choice *run; /* of these, the one that serves it; NULL: none */
 } khub__choice;
 
 typedef struct khub__decision {

@@ -7,8 +7,8 @@
 /* All that it says stands in the pool. Slots that became the same share their texts. */
 struct khub_report {
     khub__pool pool;
-    khub_slot_report *slots;
-    size_t count, filled;
+    khub_slot_report *lines;
+    size_t count, filled, slots;
 };
 
 static void show_candidate(khub_slot_candidate *out, khub__pool *pool, const khub__choice *choice, size_t i)
@@ -74,13 +74,19 @@ static const khub_slot_report *line_of(khub__pool *pool, const khub__choice *cho
 static void fill(khub_report *report, const khub__decision *d)
 {
     for (size_t i = 0; i < d->layers->count && !report->pool.failed; i++) {
-        const khub_slot_report *line = line_of(&report->pool, &d->choices[i]);
+        const khub__choice *choice = &d->choices[i], *run = choice->run;
+        const khub_slot *slot = d->layers->slots[i];
+        const khub_slot_report *line = line_of(&report->pool, run ? run : choice);
         if (!line) return;
-        khub_slot_report *own = &report->slots[i];
+        khub_slot_report *own = &report->lines[i];
         *own = *line;
-        own->path = khub__pool_text(&report->pool, d->layers->slots[i]->path);
-        own->disabled = d->layers->slots[i]->disabled;
-        report->filled += own->kernel != NULL;
+        own->path = khub__pool_text(&report->pool, slot->path);
+        own->layer = slot->layer->name;
+        own->disabled = slot->disabled;
+        own->parts = slot->part_count;
+        if (run) own->run = khub__pool_text(&report->pool, d->layers->slots[run - d->choices]->path);
+        report->slots += !slot->parts;
+        report->filled += !slot->parts && own->kernel;
     }
     report->count = d->layers->count;
 }
@@ -89,7 +95,7 @@ int khub__report_make(khub_report **out, khub__decision *d, khub_error *err)
 {
     khub_report *report = khub__calloc(1, sizeof(*report));
     if (!report) return khub__fail_memory(err, "writing a report");
-    report->slots = khub__pool_take(&report->pool, d->layers->count, sizeof(*report->slots));
+    report->lines = khub__pool_take(&report->pool, d->layers->count, sizeof(*report->lines));
     if (!report->pool.failed) fill(report, d);
     if (report->pool.failed) {
         khub_report_free(report);
@@ -111,6 +117,11 @@ size_t khub_report_count(const khub_report *report)
     return report->count;
 }
 
+size_t khub_report_slots(const khub_report *report)
+{
+    return report->slots;
+}
+
 size_t khub_report_filled(const khub_report *report)
 {
     return report->filled;
@@ -118,5 +129,5 @@ size_t khub_report_filled(const khub_report *report)
 
 const khub_slot_report *khub_report_at(const khub_report *report, size_t i)
 {
-    return i < report->count ? &report->slots[i] : NULL;
+    return i < report->count ? &report->lines[i] : NULL;
 }

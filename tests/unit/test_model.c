@@ -219,8 +219,8 @@ static void use_kernels(khub_model *model)
     setenv("KHUB_TVM_FFI", runtime, 1);
     ck_khub_ok(khub_kernelize(khub_model_layers(model), NULL, &report, &err), &err);
     for (size_t i = 0; i < khub_report_count(report); i++)
-        ck_assert_msg(khub_report_at(report, i)->kernel || !strcmp(khub_report_at(report, i)->layer, "Add"),
-                      "%s: %s", khub_report_at(report, i)->path, khub_report_at(report, i)->reason);
+        ck_assert_msg(khub_report_at(report, i)->kernel != NULL, "%s: %s", khub_report_at(report, i)->path,
+                      khub_report_at(report, i)->reason);
     khub_report_free(report);
 }
 

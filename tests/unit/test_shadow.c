@@ -20,6 +20,7 @@ static int twice(void *self, const khub_value *args, int32_t n, khub_value *resu
 static const khub_function doubling = {twice, NULL};
 
 static khub_platform *platform; /* of all tests */
+static khub_report *report;     /* of the last kernelize */
 
 static int kernelize(khub_layers *layers, const char *function, khub_error *err)
 {
@@ -30,23 +31,29 @@ static int kernelize(khub_layers *layers, const char *function, khub_error *err)
              fake_repository("good"), function);
     options.mapping = mapping;
     options.platform = platform;
-    return khub_kernelize(layers, &options, NULL, err);
+    khub_report_free(report);
+    return khub_kernelize(layers, &options, &report, err);
 }
 
-/* Two slots of ReLU, "m.a" and "m.b", and a run of them, "m", that is a ReLU to its caller. */
+/* Slots of ReLU: "m.a" and "m.b", then "r.x" and "r.y", and a run of the latter, "r", a ReLU to its caller.
+ */
 typedef struct model {
     khub_layers *layers;
-    khub_slot *a, *b, *both;
+    khub_slot *a, *b, *x, *y, *run;
 } model;
 
 static int model_open(model *m, khub_error *err)
 {
+    const struct {
+        const char *path;
+        khub_slot **slot;
+    } slots[] = {{"m.a", &m->a}, {"m.b", &m->b}, {"r.x", &m->x}, {"r.y", &m->y}};
     int rc = khub_layers_new(&m->layers, err);
-    if (rc == KHUB_OK) rc = khub_layers_add(m->layers, "m.a", "ReLU", doubling, f32, &m->a, err);
-    if (rc == KHUB_OK) rc = khub_layers_add(m->layers, "m.b", "ReLU", doubling, f32, &m->b, err);
-    khub_slot *const parts[] = {m->a, m->b};
+    for (int i = 0; rc == KHUB_OK && i < 4; i++)
+        rc = khub_layers_add(m->layers, slots[i].path, "ReLU", doubling, f32, slots[i].slot, err);
+    khub_slot *const parts[] = {m->x, m->y};
     if (rc == KHUB_OK)
-        rc = khub_layers_add_run(m->layers, "m", "ReLU", doubling, f32, parts, 2, &m->both, err);
+        rc = khub_layers_add_run(m->layers, "r", "ReLU", doubling, f32, parts, 2, &m->run, err);
     return rc;
 }
 
@@ -168,19 +175,79 @@ START_TEST(a_run_goes_with_its_parts)
 {
     model m = opened();
     khub_error err = {0};
-    ck_assert_int_eq(khub_slot_is_served(m.both), 1);
-    ck_khub_ok(khub_layers_disable(m.layers, "m.a", 1, &err), &err);
-    ck_assert_int_eq(khub_slot_is_served(m.both), 0);
-    ck_assert_int_eq(khub_slot_is_served(m.a), 0);
-    ck_assert_int_eq(khub_slot_is_served(m.b), 1);
-    ck_khub_ok(khub_layers_disable(m.layers, "m.b", 1, &err), &err);
-    ck_khub_ok(khub_layers_disable(m.layers, "m.b", 0, &err), &err);
-    ck_assert_int_eq(khub_slot_is_served(m.both), 0); /* m.a is off still */
-    ck_khub_ok(khub_layers_disable(m.layers, "m.a", 0, &err), &err);
-    ck_assert_int_eq(khub_slot_is_served(m.both), 1);
-    ck_khub_ok(khub_layers_shadow(m.layers, "m.b", 1, &err), &err);
-    ck_assert_float_eq(result_of(m.both, 10), 20);
+    ck_assert_int_eq(khub_slot_is_served(m.run), 1);
+    ck_assert_int_eq(khub_slot_is_served(m.x), 0); /* nobody calls it */
+    ck_khub_ok(khub_layers_disable(m.layers, "r.x", 1, &err), &err);
+    ck_assert_int_eq(khub_slot_is_served(m.run), 0);
+    ck_khub_ok(khub_layers_disable(m.layers, "r.y", 1, &err), &err);
+    ck_khub_ok(khub_layers_disable(m.layers, "r.y", 0, &err), &err);
+    ck_assert_int_eq(khub_slot_is_served(m.run), 0); /* r.x is off still */
+    ck_khub_ok(khub_layers_disable(m.layers, "r.x", 0, &err), &err);
+    ck_assert_int_eq(khub_slot_is_served(m.run), 1);
+    ck_khub_ok(khub_layers_shadow(m.layers, "r.y", 1, &err), &err);
+    ck_assert_float_eq(result_of(m.run, 10), 20);
     ck_assert_float_eq(result_of(m.a, 10), 11);
+    khub_layers_free(m.layers);
+}
+END_TEST
+
+/* The line of a path. */
+static khub_slot_report line_of(const char *path)
+{
+    const khub_slot_report *line;
+    for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++)
+        if (!strcmp(line->path, path)) return *line;
+    ck_abort_msg("there is no line of %s", path);
+    return (khub_slot_report){0};
+}
+
+START_TEST(parts_are_told_by_their_run)
+{
+    model m = opened();
+    khub_error err = {0};
+    ck_khub_ok(kernelize(m.layers, "add_one", &err), &err);
+    ck_assert_uint_eq(khub_report_count(report), 5);
+    ck_assert_uint_eq(khub_report_slots(report), 4);
+    ck_assert_uint_eq(khub_report_filled(report), 4);
+    khub_slot_report x = line_of("r.x"), run = line_of("r"), a = line_of("m.a");
+    ck_assert_str_eq(x.run, "r");
+    ck_assert_str_eq(x.function, "add_one");
+    ck_assert_ptr_null(x.reason);
+    ck_assert_uint_eq(run.parts, 2);
+    ck_assert_ptr_null(a.run);
+    /* a part that is off: the other one is served on its own */
+    ck_khub_ok(khub_layers_disable(m.layers, "r.x", 1, &err), &err);
+    ck_khub_ok(kernelize(m.layers, "add_one", &err), &err);
+    ck_assert_int_eq(khub_slot_is_served(m.y), 1);
+    ck_assert_ptr_nonnull(strstr(line_of("r").reason, "its parts are called"));
+    ck_assert_ptr_null(line_of("r.y").run);
+    /* a kernel that isn't there serves neither the run nor its parts */
+    ck_khub_ok(khub_layers_disable(m.layers, "r.x", 0, &err), &err);
+    ck_khub_ok(kernelize(m.layers, "no_such", &err), &err);
+    ck_assert_uint_eq(khub_report_filled(report), 0);
+    ck_assert_ptr_nonnull(strstr(line_of("r").reason, "no_such"));
+    ck_assert_ptr_nonnull(strstr(line_of("r.y").reason, "no_such"));
+    khub_layers_free(m.layers);
+}
+END_TEST
+
+/* Of two runs that share a slot the first one is served, and the rest of the other on its own. */
+START_TEST(runs_that_overlap)
+{
+    model m;
+    khub_error err = {0};
+    khub_slot *z, *other;
+    platform = fake_platform();
+    ck_khub_ok(model_open(&m, &err), &err);
+    ck_khub_ok(khub_layers_add(m.layers, "r.z", "ReLU", doubling, f32, &z, &err), &err);
+    khub_slot *const parts[] = {m.y, z};
+    ck_khub_ok(khub_layers_add_run(m.layers, "r2", "ReLU", doubling, f32, parts, 2, &other, &err), &err);
+    ck_khub_ok(kernelize(m.layers, "add_one", &err), &err);
+    ck_assert_int_eq(khub_slot_is_served(m.run), 1);
+    ck_assert_int_eq(khub_slot_is_served(other), 0);
+    ck_assert_int_eq(khub_slot_is_served(m.y), 0);
+    ck_assert_int_eq(khub_slot_is_served(z), 1);
+    ck_assert_uint_eq(khub_report_filled(report), 5);
     khub_layers_free(m.layers);
 }
 END_TEST
@@ -223,6 +290,8 @@ static int shadow_once(void *user, khub_error *err)
     float x = 1;
     if (rc == KHUB_OK) rc = call(m.a, &x, &x, 1, err);
     khub_layers_free(m.layers);
+    khub_report_free(report);
+    report = NULL;
     return rc;
 }
 
@@ -234,4 +303,5 @@ START_TEST(failing_memory)
 END_TEST
 
 UNIT("shadow", both_run_and_the_standard_result_stays, shadows_come_and_go, a_kernel_that_fails_is_counted,
-     a_shape_that_makes_no_sense, a_run_goes_with_its_parts, what_is_no_run, failing_memory)
+     a_shape_that_makes_no_sense, a_run_goes_with_its_parts, parts_are_told_by_their_run, runs_that_overlap,
+     what_is_no_run, failing_memory)
