@@ -83,6 +83,7 @@ static void fill(khub_report *report, const khub__decision *d)
         own->path = khub__pool_text(&report->pool, slot->path);
         own->layer = slot->layer->name;
         own->disabled = slot->disabled;
+        own->mapped &= !choice->broken;
         own->parts = slot->part_count;
         if (run) own->run = khub__pool_text(&report->pool, d->layers->slots[run - d->choices]->path);
         report->slots += !slot->parts;
