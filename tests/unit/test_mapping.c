@@ -165,6 +165,7 @@ START_TEST(faults)
         {"{\"GeLU\": \"https://hf.co/a/b\"}", "names no kernel"},
         {"{\"GeLU\": \"a/b@>=3,<1\"}", "m: GeLU: a/b: \">=3,<1\": no version is in this range"},
         {"{\"GeLU\": \"a/b@>=x:L\"}", "m: GeLU: a/b: \">=x\": a range of versions is like"},
+        {"{\"GeLU\": \"khub/norm@\"}", "is no version, branch, tag or commit"},
         {"{\"GeLU\": \"a/b@\"}", "is no version, branch, tag or commit"},
         {"{\"GeLU\": {\"kernel\": \"a/b@v1@v2\"}}", "is no version, branch, tag or commit"},
         {"{\"GeLU\": {\"kernel\": 1}}", "m: GeLU: \"kernel\" is an integer"},
@@ -192,6 +193,8 @@ START_TEST(faults)
             }
         ck_assert_msg(found && strstr(found->fault, table[i].words), "%s: %s", table[i].text,
                       found ? found->fault : "no fault");
+        ck_assert_msg(!strstr(found->fault, "neither") || strstr(table[i].words, "neither"), "%s",
+                      found->fault);
         ck_assert_ptr_null(found->kernel);
         khub_mapping_free(mapping);
     }
@@ -400,6 +403,7 @@ START_TEST(where_entries_count)
         {"{'GeLU(**)': '/s', 'GeLU': '/g'}", "GeLU", "a.b", "cpu", "s"},
         {"{'GeLU(**)': '/s', 'GeLU(a.*)': '/t', 'GeLU(*.*)': '/u'}", "GeLU", "a.b", "cpu", "t"},
         {"{'GeLU(**)': '/s', 'GeLU(*.*)': '/u'}", "GeLU", "a.b", "cpu", "u"},
+        {"{'GeLU(*.*)': '/u', 'GeLU(**)': '/s'}", "GeLU", "a.b", "cpu", "u"},
         {"{'GeLU(a.b)': '/t', 'GeLU(a.*)': '/u'}", "GeLU", "a.b", "cpu", "t"},
         {"{'GeLU(a.*)': '/t', 'GeLU(*.b)': '/u'}", "GeLU", "a.b", "cpu", "u"}, /* alike: the later one */
         {"{'GeLU(a.*)': {'cuda': '/s'}, 'GeLU': {'cpu': '/g', 'cuda': '/c'}}", "GeLU", "a.b", "cpu", "g"},
@@ -556,6 +560,8 @@ START_TEST(merging)
         {"{'GeLU': {'cpu': {}}}", "{'GeLU': {'cpu': '/k'}}", "{'GeLU': {'cpu': '/k'}}"},
         {"{'GeLU': {'gpu': 1, 'cpu': '/k'}}", "{'GeLU': {'gpu': 2, 'tpu': '/t'}}",
          "{'GeLU': {'cpu': '/k', 'gpu': 2, 'tpu': '/t'}}"},
+        {"{'GeLU': {'gpu': 1, 'cpu': '/k'}}", "{'GeLU': {'npx': 2, 'tpu': '/t'}}",
+         "{'GeLU': {'gpu': 1, 'cpu': '/k', 'npx': 2, 'tpu': '/t'}}"},
         {"{'GeLU': {'cpu': '/k'}}", "{'GeLU': {'cpu': {'nope': '/n'}}}", "{'GeLU': {'cpu': {'nope': '/n'}}}"},
     };
     khub_error err = {0};
@@ -676,6 +682,9 @@ START_TEST(what_is_written_comes_back)
                                        "GeLU(", "Softmax",       "A+B",       "SiLU ( a )"};
     unsigned state = 1;
     static char text[1 << 16];
+    ck_assert(comes_back("{\"GeLU\": {\"fallback\": {\"a\": 1}}}"));
+    ck_assert(comes_back("{\"GeLU\": {\"cpu\": {\"fallback\": {\"a\": 1}}}}"));
+    ck_assert(comes_back("{\"GeLU\": {\"cpu\": {}, \"gpu\": {}, \"*\": {\"x\": {}}}}"));
     int mappings = 0;
     for (int i = 0; i < 1500; i++) {
         draw_table(text, &state, keys, sizeof(keys) / sizeof(*keys), draw_value);
@@ -740,6 +749,15 @@ START_TEST(building)
             ck_khub_ok(khub_mapping_set(mapping, steps[i].key, &entry, &err), &err);
     }
     same_text(mapping, built);
+    khub_mapping_free(mapping);
+    mapping =
+        parse("{\"GeLU\": {\"cpu\": {}, \"gpu\": 1}, \"SiLU\": {\"nope\": 1}}"); /* in the place of faults */
+    KHUB_INIT(&entry);
+    entry.kernel = "/k";
+    ck_khub_ok(khub_mapping_set(mapping, "SiLU", &entry, &err), &err);
+    entry.device = "cpu";
+    ck_khub_ok(khub_mapping_set(mapping, "GeLU", &entry, &err), &err);
+    same_text(mapping, "{'GeLU': {'cpu': '/k', 'gpu': 1},'SiLU': '/k'}");
     khub_mapping_free(mapping);
 }
 END_TEST
