@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-enum { KHUB__MAX_AXES = 4 };
+enum { KHUB__MAX_AXES = 4, KHUB__MAX_PARTS = 16 /* of a run */ };
 
 typedef struct khub__recipe khub__recipe;
 typedef struct khub__source khub__source;
@@ -39,7 +39,8 @@ struct khub_filling {
     khub__recipe *recipe;       /* counted; NULL: the standard function */
     const khub_tensor *from;    /* the bound tensor that was prepared */
     khub_tensor from_was;       /* and what it was then */
-    size_t uses;                /* slots whose `kernel` it is, and shadows of it */
+    khub_filling *lender;       /* counted: whose memory `prepared` is; NULL: its own */
+    size_t uses;                /* slots whose `kernel` it is, shadows of it, and what it lends to */
     struct khub_filling *after; /* the next that nothing uses any more */
     uint64_t moment;            /* of its replacing, for khub__readers_passed */
 };
