@@ -170,22 +170,27 @@ void khub__remote_close(khub__remote *remote)
     memset(remote, 0, sizeof(*remote));
 }
 
+/* Puts the files that the snapshot lacks first. */
+static void look(khub__picked *picked, const khub__remote *remote)
+{
+    picked->missing = 0;
+    for (size_t i = 0; i < picked->count; i++) {
+        const khub__tree_file *file = picked->files[i];
+        if (khub__store_has(&remote->store, remote->at.commit, file->path, file->size)) continue;
+        picked->files[i] = picked->files[picked->missing];
+        picked->files[picked->missing++] = file;
+    }
+}
+
 int khub__remote_pick(khub__picked *out, const khub__remote *remote, khub__pick_fn *pick, void *user,
                       khub_error *err)
 {
     memset(out, 0, sizeof(*out));
     out->files = khub__calloc(remote->tree.count + 1, sizeof(*out->files));
     if (!out->files) return khub__fail_memory(err, "picking files");
-    for (size_t i = 0; i < remote->tree.count; i++) {
-        const khub__tree_file *file = &remote->tree.files[i];
-        if (!pick(user, file->path)) continue;
-        size_t to = out->count++;
-        if (!khub__store_has(&remote->store, remote->at.commit, file->path, file->size)) {
-            out->files[to] = out->files[out->missing];
-            to = out->missing++;
-        }
-        out->files[to] = file;
-    }
+    for (size_t i = 0; i < remote->tree.count; i++)
+        if (pick(user, remote->tree.files[i].path)) out->files[out->count++] = &remote->tree.files[i];
+    look(out, remote);
     return KHUB_OK;
 }
 
@@ -226,10 +231,9 @@ static int plan(batch *load, const khub__remote *remote, const khub__picked *pic
     return KHUB_OK;
 }
 
-int khub__remote_bring(khub__remote *remote, const khub__picked *picked, khub_error *err)
+static int bring(khub__remote *remote, const khub__picked *picked, khub_error *err)
 {
     batch load = {0};
-    if (!picked->missing) return KHUB_OK;
     char what[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 3];
     snprintf(what, sizeof(what), "%s@%s", remote->wanted.repo.id,
              *remote->wanted.revision ? remote->wanted.revision : "main");
@@ -249,6 +253,27 @@ int khub__remote_bring(khub__remote *remote, const khub__picked *picked, khub_er
     }
     free_load(&load);
     return rc;
+}
+
+int khub__remote_bring(khub__remote *remote, khub__picked *picked, khub_error *err)
+{
+    enum { ROUNDS = 3 };
+    for (int round = 0; picked->missing > 0; round++) {
+        const char *name = remote->wanted.repo.id;
+        if (round == ROUNDS)
+            return khub__fail(err, KHUB_E_IO,
+                              "%s: %zu of its files (%s, for one) were taken out of the cache %s while they "
+                              "were fetched",
+                              name, picked->missing, picked->files[0]->path, remote->store.cache);
+        if (round > 0)
+            khub__log(KHUB_LOG_NOTICE, "get", name,
+                      "%zu of its files were taken out of the cache meanwhile and are fetched again",
+                      picked->missing);
+        int rc = bring(remote, picked, err);
+        if (rc != KHUB_OK) return rc;
+        look(picked, remote);
+    }
+    return KHUB_OK;
 }
 
 int khub__remote_fetch(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err)

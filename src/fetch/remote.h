@@ -46,8 +46,9 @@ int khub__remote_pick(khub__picked *out, const khub__remote *remote, khub__pick_
                       khub_error *err);
 void khub__picked_free(khub__picked *picked); /* frees what it holds and zeroes it */
 
-/* Makes the files that are picked be in the snapshot. Nothing is asked when none is missing. */
-int khub__remote_bring(khub__remote *remote, const khub__picked *picked, khub_error *err);
+/* Makes the files that are picked be in the snapshot, also those that someone takes out meanwhile. Nothing is
+ * asked when none is missing. */
+int khub__remote_bring(khub__remote *remote, khub__picked *picked, khub_error *err);
 
 /* Picks and brings. */
 int khub__remote_fetch(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err);

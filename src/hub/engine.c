@@ -188,15 +188,12 @@ static uint64_t deadline(const khub__engine *engine, const khub__flight *flight,
     return flight->last_ms + *allowed_ms;
 }
 
-/* No byte for the time allowed: the attempt has failed. A paused one waits for us, not for the Hub. */
+/* No byte for the time allowed? A paused one waits for us, not for the Hub. */
 static void check_stalled(khub__engine *engine, khub__flight *flight, uint64_t now)
 {
     uint64_t allowed;
     if (flight->paused) flight->last_ms = now;
-    if (flight->ended || now < deadline(engine, flight, &allowed)) return;
-    flight->ended = 1;
-    flight->transfer->broken = 1;
-    khub__fail(&flight->transfer->why, KHUB_E_NETWORK, "nothing arrived for %g s", (double)allowed / 1000);
+    if (!flight->ended && now >= deadline(engine, flight, &allowed)) khub__flight_stall(flight, allowed);
 }
 
 static void gather(khub__engine *engine)

@@ -45,6 +45,12 @@ static int is_wanted(const khub__transfer *transfer)
     return status / 100 == 2 || (status == 416 && transfer->request->from != UINT64_MAX);
 }
 
+/* The head says it all: what follows is read so that the connection can be used again, and no longer. */
+static int is_head_all(const khub__flight *flight)
+{
+    return flight->head_seen && (!is_wanted(flight->transfer) || flight->transfer->answer.status == 416);
+}
+
 static int take_head(khub__flight *flight)
 {
     khub__transfer *transfer = flight->transfer;
@@ -68,8 +74,8 @@ static size_t on_header(char *line, size_t size, size_t count, void *user)
     khub__flight *flight = user;
     khub__transfer *transfer = flight->transfer;
     size_t length = size * count;
+    if (flight->head_seen) return length; /* trailers: nobody wants them, so they don't keep it alive */
     flight->last_ms = khub__now_ms();
-    if (flight->head_seen) return length; /* trailers */
     transfer->status = khub__answer_line(&transfer->answer, line, length, &transfer->why);
     int is_end = length <= 2 && (line[0] == '\r' || line[0] == '\n');
     if (transfer->status == KHUB_OK && is_end && transfer->answer.status >= 200) {
@@ -84,11 +90,11 @@ static size_t on_body(char *data, size_t size, size_t count, void *user)
     khub__flight *flight = user;
     khub__transfer *transfer = flight->transfer;
     size_t length = size * count;
-    flight->last_ms = khub__now_ms();
-    if (!is_wanted(transfer) || transfer->answer.status == 416) {
+    if (is_head_all(flight)) {
         flight->ignored += length;
         return flight->ignored <= IGNORED_MAX ? length : 0;
     }
+    flight->last_ms = khub__now_ms();
     int rc = transfer->request->body(transfer->request->self, transfer, data, length, &transfer->why);
     if (rc == KHUB__PAUSE) {
         flight->paused = 1;
@@ -294,8 +300,8 @@ void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code)
     khub__transfer *transfer = flight->transfer;
     long version = 0;
     flight->ended = 1;
-    if (transfer->status != KHUB_OK) return;               /* a listener ended it */
-    if (flight->head_seen && !is_wanted(transfer)) return; /* a body cut short that nobody wants */
+    if (transfer->status != KHUB_OK) return; /* a listener ended it */
+    if (is_head_all(flight)) return;
     engine->curl->curl_easy_getinfo(flight->easy, CURLINFO_HTTP_VERSION, &version);
     if (flight->head_seen) engine->multiplexes = version >= CURL_HTTP_VERSION_2_0;
     if (code == CURLE_OK && flight->head_seen) return;
@@ -310,8 +316,17 @@ void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code)
                         : code == CURLE_OK ? "the server closed the connection without an answer"
                                            : engine->curl->curl_easy_strerror(code);
     khub__fail(&transfer->why, KHUB_E_NETWORK, "%s", words);
+    khub__url_hide_user(transfer->why.message);
     transfer->status = judge(&transfer->trouble, flight, code) ? KHUB_E_NETWORK : KHUB_OK;
     transfer->broken = !transfer->status;
+}
+
+void khub__flight_stall(khub__flight *flight, uint64_t allowed_ms)
+{
+    flight->ended = 1;
+    if (is_head_all(flight)) return;
+    flight->transfer->broken = 1;
+    khub__fail(&flight->transfer->why, KHUB_E_NETWORK, "nothing arrived for %g s", (double)allowed_ms / 1000);
 }
 
 int khub__flight_is_redirected(const khub__flight *flight)

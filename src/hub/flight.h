@@ -14,7 +14,7 @@ struct khub__flight {
     khub__engine *engine;
     khub__flight *next;
     uint64_t launched_ms;
-    uint64_t last_ms; /* when something last arrived */
+    uint64_t last_ms; /* when something that is wanted last arrived */
     uint64_t ignored; /* bytes of a body that nobody wants */
     int added, ended, paused, head_seen;
     int tls_seen, no_tls, tls_alert; /* a record came; the first was none; the fatal alert that came, or 0 */
@@ -39,6 +39,9 @@ int khub__flight_prepare(khub__engine *engine, khub__flight *flight, khub_error 
 
 /* libcurl is done with it: says in the transfer what came of it. */
 void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code);
+
+/* Nothing came for as long as it may: that is the end of it, and a failure unless the head said it all. */
+void khub__flight_stall(khub__flight *flight, uint64_t allowed_ms);
 
 /* 1: it ended with an answer that sends us elsewhere. */
 int khub__flight_is_redirected(const khub__flight *flight);

@@ -82,6 +82,15 @@ static int take_range(khub__wanted *out, const char *text, const char *name, khu
     return KHUB_OK;
 }
 
+/* As git does: a commit's digits may be capitals. */
+static void lower_commit(char *revision)
+{
+    size_t length = strspn(revision, "0123456789abcdefABCDEF");
+    if (revision[length] || (length != 40 && length != 64)) return;
+    for (; *revision; revision++)
+        if (*revision < 'a' && *revision > '9') *revision = (char)(*revision - 'A' + 'a');
+}
+
 int khub__wanted_parse(khub__wanted *out, khub__repo_kind kind, const char *name, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
@@ -100,6 +109,7 @@ int khub__wanted_parse(khub__wanted *out, khub__repo_kind kind, const char *name
                           "%.300s: \"%.300s\" after \"@\" is no version, branch, tag or commit", name,
                           at + 1);
     khub__copy(out->revision, sizeof(out->revision), at + 1);
+    lower_commit(out->revision);
     out->is_commit = khub__is_commit(out->revision);
     if (!out->is_commit) out->version = version_of(out->revision);
     if (out->version >= 0 && out->revision[0] != 'v') { /* version 1 is branch v1 */

@@ -174,3 +174,16 @@ const char *khub__url_shown(char out[208], const char *url)
     khub__copy(out + n, 208 - n, length > n ? "..." : "");
     return out;
 }
+
+void khub__url_hide_user(char *words)
+{
+    char *quote = strchr(words, '\''), *start = quote ? quote + 1 : strstr(words, "://");
+    if (!start) return;
+    char *scheme_end = strstr(start, "://"), *end = strrchr(start, '@');
+    if (!end && quote && !strchr(start, '\'')) end = words + strlen(words); /* the quote is cut short */
+    if (!end) return;
+    if (scheme_end && scheme_end < end) start = scheme_end + 3;
+    size_t dots = (size_t)(end - start) < 3 ? (size_t)(end - start) : 3;
+    memmove(start + dots, end, strlen(end) + 1);
+    memset(start, '.', dots);
+}

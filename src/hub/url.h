@@ -44,4 +44,7 @@ void khub__url_add_path(khub__text *text, const char *path);
 /* The address without its query, for messages: at most 200 bytes of it. */
 const char *khub__url_shown(char out[208], const char *url);
 
+/* Takes the user and the password out of the address (a proxy's) that libcurl quotes in `words`. */
+void khub__url_hide_user(char *words);
+
 #endif

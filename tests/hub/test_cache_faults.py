@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -94,6 +95,39 @@ def test_a_disk_that_is_full_at_each_write(hub, disk):
             assert again.returncode == 0, again.stderr
             assert not partials(disk.cache) and not list(disk.cache.rglob("*.tmp"))
         assert len(ends) > 3, ends
+
+
+def tidy_up(hub, folder, times):
+    """Someone removes `folder` each time when a library is asked for."""
+    def answer(handler):
+        if ".so" in handler.path and times:
+            times.pop()
+            shutil.rmtree(folder, ignore_errors=True)  # while others may be made in it
+        whole(handler)
+
+    whole, hub.answer = hub.answer, answer
+
+
+@pytest.mark.parametrize("folder", ["snapshots", "blobs"])
+def test_what_is_taken_out_while_it_is_fetched_comes_again(hub, tmp_path, folder):
+    """Not a build without the files that came first, called a success."""
+    cache = tmp_path / "cache"
+    hub.repos["kernels/org/good"]["v1"] = fake()
+    tidy_up(hub, cache / "kernels--org--good" / folder, [1])
+    run = get(hub, cache)
+    while run.returncode == 1 and "its file was removed" in run.stderr:  # a blob that was on its way
+        run = get(hub, cache)
+    assert run.returncode == 0, run.stderr
+    for path, content in hub.repos["kernels/org/good"]["v1"].items():
+        assert not path.startswith(BUILD) or (pathlib.Path(run.stdout.strip()).parents[1] / path).read_bytes() == content
+
+
+def test_what_is_taken_out_again_and_again(hub, tmp_path):
+    cache = tmp_path / "cache"
+    hub.repos["kernels/org/good"]["v1"] = fake()
+    tidy_up(hub, cache / "kernels--org--good" / "snapshots", [1, 2, 3])
+    run = khub(hub, cache, "download", "org/good@v1")
+    assert run.returncode == 0 or (run.returncode == 1 and "taken out of the cache" in run.stderr), run.stderr
 
 
 @pytest.mark.parametrize("off", [YEAR, -YEAR], ids=["ahead", "behind"])

@@ -110,6 +110,14 @@ def test_proxy_of_a_web_servers_child():
         assert proxy.connections == 0
 
 
+@pytest.mark.parametrize("proxy", ["nothing://me:secret@h:1", "http://me:sec ret@h:1", "http://me:secret@127.0.0.1:99999", "me:secret@[::1",
+                                   "http://me:" + 200 * "secret" + "@h:x"])
+def test_a_proxys_password_is_not_told(proxy):
+    got = ask("http://hub.example", "commit", "o/n", "v1", KHUB_RETRIES="0", HTTP_PROXY=proxy)
+    assert got["status"] == "KHUB_E_NETWORK" and "proxy" in got["message"]
+    assert "sec" not in got["text"]
+
+
 @pytest.fixture(scope="module")
 def resolver_spy(tmp_path_factory):
     """A library to preload that writes each name that is looked up to the file SPY names."""

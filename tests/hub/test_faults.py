@@ -138,6 +138,41 @@ def test_trickles():
     assert got["status"] == "KHUB_OK" and got["requests"] == 1
 
 
+def trickle(connection, piece, outlasted):
+    """Sends `piece` again and again for 3 s, unless the other side ends it; notes that it didn't."""
+    for _ in range(60):
+        connection.send(piece)
+        time.sleep(0.05)
+    outlasted.append(1)
+
+
+@pytest.mark.parametrize("start, want", [(head(404, X_Error_Code="EntryNotFound", Transfer_Encoding="chunked"), "KHUB_E_NOTFOUND"),
+                                         (head(302, Location="/there", Transfer_Encoding="chunked"), "KHUB_OK")])
+def test_a_body_that_nobody_wants_is_not_waited_for(start, want):
+    """What such a head says counts, however long its body trickles."""
+    def handle(request, connection):
+        if request.path == "/there":
+            return connection.content(request, FILE)
+        connection.send(start)
+        trickle(connection, b"1\r\nx\r\n", outlasted)
+
+    outlasted = []
+    with Hub(handle) as hub:
+        got = fetch(hub, "--stall", 200)
+    assert got["status"] == want and got["waits"] == [] and not outlasted
+
+
+def test_trailers_without_end():
+    def handle(request, connection):
+        connection.send(head(200, Transfer_Encoding="chunked") + b"%x\r\n%s\r\n0\r\n" % (len(FILE), FILE))
+        trickle(connection, b"X-More: and more\r\n", outlasted)
+
+    outlasted = []
+    with Hub(handle) as hub:
+        got = fetch(hub, "--stall", 200)
+    assert got["status"] == "KHUB_OK" and got["requests"] == 1 and not outlasted  # the file was there
+
+
 def test_changes_a_byte():
     with Hub(lambda r, c: c.content(r, b"?" + FILE[1:])) as hub:
         got = fetch(hub)

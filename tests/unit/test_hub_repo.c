@@ -26,6 +26,9 @@ START_TEST(names)
          -1, 1},
         {"o/n@1234567890123456789012345678901234567890", "o/n", "1234567890123456789012345678901234567890",
          -1, 1},
+        {"o/n@0123456789ABCDEF0123456789abcdef01234567", "o/n", "0123456789abcdef0123456789abcdef01234567",
+         -1, 1},
+        {"o/n@ABCDEF", "o/n", "ABCDEF", -1, 0},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         khub__wanted wanted;

@@ -148,6 +148,33 @@ static void is(char *got, const char *expected)
     khub__free(got);
 }
 
+START_TEST(words_without_a_password)
+{
+    static const struct {
+        const char *words, *shown;
+    } table[] = {
+        {"Failed to connect to h port 1", "Failed to connect to h port 1"},
+        {"no name matches 'h'", "no name matches 'h'"},
+        {"the issuer is me@h", "the issuer is me@h"},
+        {"scheme for 'x://me:secret@h:1'", "scheme for 'x://...@h:1'"},
+        {"syntax in 'http://me:sec ret@at@h:1'", "syntax in 'http://...@h:1'"},
+        {"syntax in 'http://me:it's@h'", "syntax in 'http://...@h'"},
+        {"syntax in 'me:secret@[::1'", "syntax in '...@[::1'"},
+        {"syntax in 'http://@h'", "syntax in 'http://@h'"},
+        {"syntax in 'http://m@h'", "syntax in 'http://.@h'"},
+        {"can't speak to http://me:secret@h", "can't speak to http://...@h"},
+        {"syntax in 'http://me:secret and more that is cut", "syntax in 'http://..."},
+        {"", ""},
+    };
+    char words[64];
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        khub__copy(words, sizeof(words), table[i].words);
+        khub__url_hide_user(words);
+        ck_assert_str_eq(words, table[i].shown);
+    }
+}
+END_TEST
+
 START_TEST(addresses)
 {
     khub__repo kernel = {KHUB__REPO_KERNEL, "o/n"}, model = {KHUB__REPO_MODEL, "o/n"};
@@ -223,5 +250,5 @@ START_TEST(failing_memory)
 }
 END_TEST
 
-UNIT("hub_url", parts, addresses_that_are_none, origins, redirects, shown_without_query, addresses,
-     next_pages, repository_of_an_address, failing_memory)
+UNIT("hub_url", parts, addresses_that_are_none, origins, redirects, shown_without_query,
+     words_without_a_password, addresses, next_pages, repository_of_an_address, failing_memory)

@@ -205,13 +205,13 @@ static int step(int dir, const char *name, int make)
     return next;
 }
 
-int khub__spot_open(khub__spot *out, const khub__store *store, const char *path, int make, khub_error *err)
+/* Fills *out, or leaves out->dir -1 with errno. */
+static void walk(khub__spot *out, int *no_cache, const khub__store *store, const char *path, int make)
 {
     char part[256]; /* as long as a name may be, and its NUL */
     const char *slash;
-    int no_cache;
     out->name = path;
-    out->dir = open_folder(&no_cache, store, make);
+    out->dir = open_folder(no_cache, store, make);
     while (out->dir >= 0 && (slash = strchr(out->name, '/')) != NULL) {
         size_t length = (size_t)(slash - out->name);
         if (length >= sizeof(part)) {
@@ -225,6 +225,15 @@ int khub__spot_open(khub__spot *out, const khub__store *store, const char *path,
         out->dir = step(out->dir, part, make);
         out->name = slash + 1;
     }
+}
+
+int khub__spot_open(khub__spot *out, const khub__store *store, const char *path, int make, khub_error *err)
+{
+    enum { ATTEMPTS = 10 };
+    int no_cache;
+    walk(out, &no_cache, store, path, make);
+    for (int i = 1; make && out->dir < 0 && errno == ENOENT && i < ATTEMPTS; i++)
+        walk(out, &no_cache, store, path, make); /* someone removed a directory that was just made */
     if (out->dir >= 0) return KHUB_OK;
     if (no_cache) return fail_to_make(err, store->cache);
     if (errno == ENOTDIR && khub__disk_check_cache(store->cache, err) != KHUB_OK) return KHUB_E_IO;

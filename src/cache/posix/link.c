@@ -159,18 +159,32 @@ int khub__store_link(const khub__store *store, const char *commit, const char *p
     return khub__link_put(store, commit, path, etag, 0, err);
 }
 
+/* 1: a directory on the way was removed meanwhile, so it may be tried again. */
+static int put(const khub__store *store, const char *at, const char *path, const char *etag, int fresh,
+               khub_error *err)
+{
+    khub__spot spot, folder;
+    int rc = khub__spot_open(&spot, store, at, 1, err), gone = 0;
+    if (rc != KHUB_OK) return rc;
+    rc = khub__spot_open(&folder, store, "blobs", 0, err);
+    if (rc == KHUB_OK && place(&folder, &spot, path, etag, fresh) != 0) {
+        gone = errno == ENOENT;
+        rc = khub__disk_fail(err, store, at, "put it into the snapshot");
+    }
+    khub__spot_close(&folder);
+    khub__spot_close(&spot);
+    return gone ? 1 : rc;
+}
+
 int khub__link_put(const khub__store *store, const char *commit, const char *path, const char *etag,
                    int fresh, khub_error *err)
 {
+    enum { ATTEMPTS = 10 };
     char at[KHUB__LAYOUT_MAX];
-    khub__spot spot, folder;
+    khub_error why = {0};
     int rc = khub__layout_of_commit(at, "snapshots", commit, path, err);
-    if (rc == KHUB_OK) rc = khub__spot_open(&spot, store, at, 1, err);
     if (rc != KHUB_OK) return rc;
-    rc = khub__spot_open(&folder, store, "blobs", 0, err);
-    if (rc == KHUB_OK && place(&folder, &spot, path, etag, fresh) != 0)
-        rc = khub__disk_fail(err, store, at, "put it into the snapshot");
-    khub__spot_close(&folder);
-    khub__spot_close(&spot);
-    return rc;
+    for (int i = 0; i < ATTEMPTS && (rc = put(store, at, path, etag, fresh, &why)) == 1; i++)
+        ;
+    return rc == KHUB_OK ? rc : khub__fail(err, why.code, "%s", why.message);
 }
