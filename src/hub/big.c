@@ -127,10 +127,10 @@ int khub__big_step(khub__fetcher *f, khub_error *err)
     size_t lanes;
     khub__window_state state = khub__window_look(big->window, &status, err);
     if (state == KHUB__WINDOW_FAILED) return status;
-    if (state == KHUB__WINDOW_FINISHED) {
+    if (state == KHUB__WINDOW_FINISHED || state == KHUB__WINDOW_AGAIN) {
         khub__job *job = big->job;
         khub__big_close(f);
-        khub__job_count_finish(f, job);
+        (state == KHUB__WINDOW_AGAIN ? khub__job_again : khub__job_count_finish)(f, job);
         return KHUB_OK;
     }
     int rc = big->start_over ? start_over(big, err) : KHUB_OK;

@@ -1,4 +1,5 @@
-/* Time that only goes forward, and what a thread must be kept from. One source per operating system. */
+/* Time that only goes forward, what a thread must be kept from, and what a process may. One source per
+ * operating system. */
 #ifndef HUB_CLOCK_H
 #define HUB_CLOCK_H
 
@@ -14,6 +15,9 @@ typedef struct khub__hush {
 } khub__hush;
 void khub__hush_begin(khub__hush *hush);
 void khub__hush_end(khub__hush *hush);
+
+/* How many files and connections this process may have open. */
+unsigned khub__descriptors(void);
 
 /* The process's number: connections don't survive a fork. */
 int64_t khub__process(void);

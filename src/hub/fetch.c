@@ -5,29 +5,36 @@
 #include "hub/clock.h"
 #include "hub/token.h"
 
-static void wait_until(khub__fetcher *f, khub__job *job, uint64_t ms)
+void khub__fetcher_wait(khub__fetcher *f, khub__job *job, uint64_t until_ms)
 {
-    job->wait_until_ms = ms;
+    job->wait_until_ms = until_ms;
     job->next = f->waiting;
     f->waiting = job;
 }
 
-/* The next job whose time has come; NULL: none now. */
+static size_t lane_count(const khub__fetcher *f)
+{
+    size_t lanes = khub__engine_multiplexes(f->client->engine) ? KHUB__LANES_SHARED : KHUB__LANES;
+    return lanes < f->lanes_most ? lanes : f->lanes_most;
+}
+
+/* The next job whose time has come; NULL: none now. While as many as there are lanes are begun, those that
+ * wait for a new try included, no other begins: a Hub that asks to wait isn't asked for all the rest. */
 static khub__job *take_job(khub__fetcher *f, uint64_t now)
 {
+    int more = f->begun < lane_count(f);
     for (khub__job **at = &f->waiting; *at; at = &(*at)->next) {
         khub__job *job = *at;
-        if (job->wait_until_ms > now) continue;
+        if (job->wait_until_ms > now || !(more || job->begun)) continue;
         *at = job->next;
         return job;
     }
-    return f->next < f->count ? &f->jobs[f->next++] : NULL;
+    return more && f->next < f->count ? &f->jobs[f->next++] : NULL;
 }
 
 khub__lane *khub__fetcher_lane(khub__fetcher *f)
 {
-    size_t lanes = khub__engine_multiplexes(f->client->engine) ? KHUB__LANES_SHARED : KHUB__LANES;
-    for (size_t i = 0; i < lanes; i++)
+    for (size_t i = 0; i < lane_count(f); i++)
         if (!f->lanes[i].job) return &f->lanes[i];
     return NULL;
 }
@@ -42,12 +49,12 @@ static int start_job(khub__fetcher *f, khub__lane *lane, khub__job *job, uint64_
 {
     int rc = KHUB_OK;
     if (f->big && is_big(job)) { /* one at a time: its window is as much memory as may be used */
-        wait_until(f, job, now + KHUB__BUSY_MS);
+        khub__fetcher_wait(f, job, now + KHUB__BUSY_MS);
         return KHUB_OK;
     }
     if (!job->begun && khub__job_etag(job) && job->size != UINT64_MAX) rc = khub__job_begin(f, job, err);
     if (rc == KHUB__SINK_BUSY) {
-        wait_until(f, job, now + KHUB__BUSY_MS);
+        khub__fetcher_wait(f, job, now + KHUB__BUSY_MS);
         return KHUB_OK;
     }
     if (rc == KHUB_OK && job->begun && job->done == job->size) return khub__job_finish(f, job, err);
@@ -118,8 +125,16 @@ static void give_up(khub__fetcher *f, int rc)
             f->jobs[i].file->sink->abandon(f->jobs[i].file->self, is_worth_keeping(f, &f->jobs[i], rc));
 }
 
+/* A file takes its own, its folder's, its lock's and a connection; some others are open besides. */
+static size_t lanes_for(unsigned descriptors)
+{
+    enum { OTHERS = 16, EACH = 4 };
+    return descriptors < OTHERS + 2 * EACH ? 1 : (descriptors - OTHERS) / EACH;
+}
+
 static void set_up(khub__fetcher *f, const khub__fetch *files, const char *what)
 {
+    f->lanes_most = lanes_for(khub__descriptors());
     f->client->at = (khub_progress){.what = what, .files_total = (uint32_t)f->count};
     for (size_t i = 0; i < f->count; i++) {
         f->jobs[i].file = &files[i];

@@ -47,6 +47,8 @@ struct khub__fetcher {
     const char *commit;
     khub__job *jobs;
     size_t count, next, finished; /* `next` is the first that was never tried */
+    size_t begun;                 /* of which the sink was told: each holds open files, so there are few */
+    size_t lanes_most;            /* as the process's open files allow */
     khub__job *waiting;
     khub__job *blamed; /* the one whose failure ended all; NULL: none's, or none did */
     khub__big *big;    /* the large file that is coming; NULL: none */
@@ -68,12 +70,18 @@ struct khub__big {
 /* A lane without a job; NULL: none. */
 khub__lane *khub__fetcher_lane(khub__fetcher *fetcher);
 
+/* Puts a job off until then (khub__now_ms; 0: its turn is now). */
+void khub__fetcher_wait(khub__fetcher *fetcher, khub__job *job, uint64_t until_ms);
+
 /* The name of the job's content; NULL: not known yet. */
 const char *khub__job_etag(const khub__job *job);
 
 /* Tells the sink that the file comes. Fills in what is there. KHUB__SINK_BUSY. */
 int khub__job_begin(khub__fetcher *fetcher, khub__job *job, khub_error *err);
 int khub__job_finish(khub__fetcher *fetcher, khub__job *job, khub_error *err);
+
+/* The sink's finish said KHUB__SINK_AGAIN: all of it is asked for anew. */
+void khub__job_again(khub__fetcher *fetcher, khub__job *job);
 int khub__job_restart(khub__fetcher *fetcher, khub__job *job, khub_error *err);
 
 /* Their bookkeeping alone, for a file whose sink is called elsewhere. */

@@ -25,6 +25,7 @@ int khub__job_begin(khub__fetcher *fetcher, khub__job *job, khub_error *err)
     int rc = file->sink->begin(file->self, khub__job_etag(job), job->size, &have, err);
     if (rc != KHUB_OK) return rc;
     job->begun = 1;
+    fetcher->begun++;
     if (have > job->size) return khub__job_restart(fetcher, job, err);
     count(fetcher, job, have);
     job->retried_at = have;
@@ -50,9 +51,17 @@ int khub__job_count_refusal(khub__job *job, khub_error *err)
                       job->file->path);
 }
 
+void khub__job_again(khub__fetcher *fetcher, khub__job *job)
+{
+    job->begun = 1;
+    khub__job_count_restart(fetcher, job);
+    khub__fetcher_wait(fetcher, job, 0);
+}
+
 void khub__job_count_finish(khub__fetcher *fetcher, khub__job *job)
 {
     job->begun = 0;
+    fetcher->begun--;
     fetcher->finished++;
     fetcher->client->at.files_done++;
 }
@@ -62,5 +71,6 @@ int khub__job_finish(khub__fetcher *fetcher, khub__job *job, khub_error *err)
     job->begun = 0;
     int rc = job->file->sink->finish(job->file->self, err);
     if (rc == KHUB_OK) khub__job_count_finish(fetcher, job);
-    return rc;
+    if (rc == KHUB__SINK_AGAIN) khub__job_again(fetcher, job);
+    return rc == KHUB__SINK_AGAIN ? KHUB_OK : rc;
 }

@@ -121,10 +121,7 @@ void khub__lane_clear(khub__lane *lane)
 
 static void wait_for(khub__lane *lane, int64_t ms)
 {
-    khub__job *job = lane->job;
-    job->wait_until_ms = khub__now_ms() + (uint64_t)ms;
-    job->next = lane->fetcher->waiting;
-    lane->fetcher->waiting = job;
+    khub__fetcher_wait(lane->fetcher, lane->job, khub__now_ms() + (uint64_t)ms);
 }
 
 /* The tries start anew when the last one brought a good deal. */

@@ -24,6 +24,7 @@ void khub__window_put(khub__window *window, uint64_t at, const void *data, size_
 typedef enum khub__window_state {
     KHUB__WINDOW_OPEN,
     KHUB__WINDOW_FINISHED, /* the sink's finish said so */
+    KHUB__WINDOW_AGAIN,    /* it said KHUB__SINK_AGAIN */
     KHUB__WINDOW_FAILED    /* a call of the sink's failed */
 } khub__window_state;
 
@@ -33,8 +34,8 @@ khub__window_state khub__window_look(khub__window *window, int *status, khub_err
 /* All that came is worth nothing: the sink starts anew, at byte 0. */
 int khub__window_restart(khub__window *window, khub_error *err);
 
-/* Stops the thread, after at most one piece. *ended: the sink's finish was called, or failed. NULL is a
- * no-op. */
+/* Stops the thread, after at most one piece. *ended: the sink's finish was called, and that was the
+ * end, well or not. NULL is a no-op. */
 void khub__window_close(khub__window *window, int *ended);
 
 #endif

@@ -78,7 +78,7 @@ typedef struct sink {
     khub__hash *hash;
     khub__hash_kind kind;
     json_t *calls;
-    int busy;
+    int busy, resumed;
 } sink;
 
 static void note(sink *s, const char *call)
@@ -111,6 +111,7 @@ static int sink_begin(void *self, const char *etag, uint64_t size, uint64_t *hav
         if (khub__file_read(&bytes, options.have, 1 << 30, err) != KHUB_OK) return err->code;
         khub__hash_add(s->hash, bytes.data, options.have_bytes);
         *have = s->bytes = options.have_bytes;
+        s->resumed = 1;
         khub__bytes_free(&bytes);
     }
     return KHUB_OK;
@@ -136,6 +137,7 @@ static int sink_restart(void *self, khub_error *err)
 {
     sink *s = self;
     note(s, "restart");
+    s->resumed = 0;
     start_hash(s, err);
     return KHUB_OK;
 }
@@ -147,6 +149,11 @@ static int sink_finish(void *self, khub_error *err)
     note(s, "finish");
     khub__hash_end(s->hash, hex);
     if (strcmp(hex, s->etag) == 0) return KHUB_OK;
+    if (s->resumed) {
+        s->resumed = 0;
+        start_hash(s, err);
+        return KHUB__SINK_AGAIN;
+    }
     snprintf(err->message, sizeof(err->message), "%s: the content is %s, not %s", s->path, hex, s->etag);
     return err->code = KHUB_E_UNTRUSTED;
 }

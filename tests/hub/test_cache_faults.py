@@ -97,6 +97,16 @@ def test_a_disk_that_is_full_at_each_write(hub, disk):
         assert len(ends) > 3, ends
 
 
+@pytest.mark.parametrize("most", [16, 20, 32])
+def test_few_open_files(hub, tmp_path, most):
+    hub.repos["kernels/org/good"]["v1"] = {**fake(), **{f"{BUILD}/{i}": b"%d" % i for i in range(20)}}
+    limited = ["prlimit", f"--nofile={most}", KHUB, "get", "org/good@v1"]
+    env = {**os.environ, "HOME": str(tmp_path), "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_ENDPOINT": hub.endpoint}
+    run = subprocess.run(limited, env=env, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    check(tmp_path / "cache")
+
+
 def tidy_up(hub, folder, times):
     """Someone removes `folder` each time when a library is asked for."""
     def answer(handler):

@@ -75,6 +75,35 @@ def test_all_is_there(tmp_path):
     assert got["status"] == "KHUB_OK", got
 
 
+@pytest.mark.parametrize("have", [1000, len(FILE)])
+def test_what_is_there_is_of_another_file(tmp_path, have):
+    """Seen only at the end: then all of it comes again."""
+    (tmp_path / "have").write_bytes(bytes(len(FILE)))
+    with files(f=FILE) as hub:
+        got = hub.ask("--have", tmp_path / "have", "--have-bytes", have, "fetch", "o/n", COMMIT, one_file(FILE))
+        assert "range" not in hub.requests[-1].headers
+    assert got["status"] == "KHUB_OK", got
+    assert got["files"]["f"]["calls"] == ["begin", "finish", "finish"] and got["progress"]["bytes_done"] == len(FILE)
+
+
+def test_a_hub_that_asks_to_wait_isnt_asked_for_all_the_rest():
+    """Each file is refused once: few are begun and wait, whose files are open."""
+    def handle(request, connection):
+        path = request.path.rsplit("/", 1)[1]
+        if path not in refused:
+            refused.add(path)
+            most.append(len(refused) - len(served))
+            return connection.answer(b"", 429, Retry_After="5")
+        served.add(path)
+        connection.content(request, path.encode())
+
+    refused, served, most = set(), set(), []
+    with Hub(handle) as hub:
+        got = hub.ask("fetch", "o/n", COMMIT, *(one_file(b"%d" % i, str(i)) for i in range(40)))
+    assert got["status"] == "KHUB_OK" and len(served) == 40
+    assert 1 < max(most) <= 8
+
+
 def test_asks_again_while_the_sink_is_busy():
     with files(f=FILE) as hub:
         got = hub.ask("--busy", 3, "fetch", "o/n", COMMIT, one_file(FILE))

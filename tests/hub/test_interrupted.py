@@ -95,6 +95,20 @@ def test_a_second_fetch_goes_on_where_the_first_stopped(hub, tmp_path):
     check(tmp_path)
 
 
+def test_what_is_left_is_damaged(hub, tmp_path):
+    hub.pause = 0.02
+    run = in_the_middle(hub, tmp_path, beyond=1 << 20)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait(60)
+    hub.pause = 0
+    left = max(tmp_path.glob("*/blobs/*.incomplete"), key=lambda p: p.stat().st_size)
+    with open(left, "r+b") as file:
+        file.write(b"changed")
+    again = khub(hub, tmp_path, "get", "org/good@v1")
+    assert again.returncode == 0 and "damaged" in again.stderr, again.stderr
+    check(tmp_path)
+
+
 def test_ctrl_c(hub, tmp_path):
     """Within 100 ms, as the shell expects of it, the cache in order."""
     hub.pause = 0.5

@@ -36,6 +36,14 @@ def test_goes_on_with_what_is_there(tmp_path):
         assert min(r.range(len(DATA))[0] for r in hub.requests) == 1234567
 
 
+def test_what_is_there_is_of_another_file(tmp_path):
+    (tmp_path / "have").write_bytes(bytes(2 * MB))
+    with Hub(lambda r, c: c.content(r, DATA)) as hub:
+        got = whole(fetch(hub, "--have", tmp_path / "have", "--have-bytes", 2 * MB))
+        assert sorted(r.range(len(DATA))[0] for r in hub.requests)[:2] == [0, 2 * MB]
+    assert got["files"]["f"]["calls"] == ["begin", "finish", "finish"]
+
+
 def test_no_ranges():
     with Hub(lambda r, c: c.answer(DATA)) as hub:
         got = whole(fetch(hub))

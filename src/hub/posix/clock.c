@@ -1,7 +1,9 @@
 #include "hub/clock.h"
 
 #include <pthread.h>
+#include <limits.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +17,13 @@ uint64_t khub__now_ms(void)
 int64_t khub__process(void)
 {
     return getpid();
+}
+
+unsigned khub__descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > UINT_MAX) return UINT_MAX;
+    return (unsigned)limit.rlim_cur;
 }
 
 static void pipe_signal(sigset_t *set)

@@ -55,7 +55,9 @@ static void write_piece(khub__window *w, const char *data, size_t bytes)
                    : w->file->sink->finish(w->file->self, &why);
     pthread_mutex_lock(&w->lock);
     w->is_writing = 0;
-    if (rc != KHUB_OK) {
+    if (bytes == 0 && rc == KHUB__SINK_AGAIN) {
+        w->state = KHUB__WINDOW_AGAIN;
+    } else if (rc != KHUB_OK) {
         w->state = KHUB__WINDOW_FAILED;
         w->status = rc;
         w->why = why;
@@ -183,7 +185,7 @@ void khub__window_close(khub__window *w, int *ended)
     pthread_cond_broadcast(&w->change);
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
-    *ended = w->done == w->size && w->state != KHUB__WINDOW_OPEN;
+    *ended = w->done == w->size && w->state != KHUB__WINDOW_OPEN && w->state != KHUB__WINDOW_AGAIN;
     pthread_cond_destroy(&w->change);
     pthread_mutex_destroy(&w->lock);
     khub__free(w->buffer);
