@@ -177,7 +177,7 @@ const char *khub__url_shown(char out[208], const char *url)
 
 void khub__url_hide_user(char *words)
 {
-    char *quote = strchr(words, '\''), *start = quote ? quote + 1 : strstr(words, "://");
+    char *quote = strstr(words, " '"), *start = quote ? quote + 2 : strstr(words, "://");
     if (!start) return;
     char *scheme_end = strstr(start, "://"), *end = strrchr(start, '@');
     if (!end && quote && !strchr(start, '\'')) end = words + strlen(words); /* the quote is cut short */

@@ -155,6 +155,7 @@ START_TEST(words_without_a_password)
     } table[] = {
         {"Failed to connect to h port 1", "Failed to connect to h port 1"},
         {"no name matches 'h'", "no name matches 'h'"},
+        {"Couldn't connect to server", "Couldn't connect to server"},
         {"the issuer is me@h", "the issuer is me@h"},
         {"scheme for 'x://me:secret@h:1'", "scheme for 'x://...@h:1'"},
         {"syntax in 'http://me:sec ret@at@h:1'", "syntax in 'http://...@h:1'"},
