@@ -72,7 +72,7 @@ typedef struct khub_bench_options {
     int no_standard; /* not 0: the kernel alone */
     const char *function; /* measure this function as the layer, arguments in the layer's order, whatever
                            * layers.json says; NULL: as layers.json says */
-    const khub_hub_options *hub; /* borrowed during the call; NULL: as the environment says */
+    const khub_get_options *get; /* how the kernel is had; borrowed during the call; NULL: as khub_get does */
     /* Called before each case; `user` is passed on. Not 0: ends there, KHUB_E_CANCELED. NULL: nobody. */
     int (*progress)(void *user, size_t done, size_t count);
     void *user;

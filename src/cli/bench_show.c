@@ -78,7 +78,7 @@ static void print_head(FILE *to, const widths *w)
     fprintf(to, "%-*s  %-8s  %-*s  %9s  %9s  %6s  %6s  %7s", w->layer, "layer", "dtype", w->shape, "shape",
             "median", "best", "spread", "GB/s", "of copy");
     if (w->flops) fprintf(to, "  %7s  %7s", "GFLOP/s", "of peak");
-    if (w->standard) fprintf(to, "  %9s  %s", "standard", "kernel is faster");
+    if (w->standard) fprintf(to, "  %9s  %s", "standard", "times as fast");
     fputc('\n', to);
 }
 
@@ -101,7 +101,7 @@ static void print_case(FILE *to, const widths *w, const khub_bench_case *c)
                 percent(b, c->peak_share));
     if (c->standard.samples) {
         fprintf(to, "  %s", cli_bench_time(a, c->standard.median));
-        fprintf(to, "  %5.2f times (%.2f to %.2f)", c->ratio, c->ratio_q1, c->ratio_q3);
+        fprintf(to, "  %5.2f (%.2f to %.2f)", c->ratio, c->ratio_q1, c->ratio_q3);
     }
     fputc('\n', to);
 }

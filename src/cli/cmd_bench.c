@@ -17,6 +17,7 @@ typedef struct job {
     cli_argument *arguments;
     int count;
     /* the work */
+    khub_get_options get;
     khub_bench_options options;
     khub_bench *bench;
 } job;
@@ -100,11 +101,9 @@ static void end_progress(void)
 
 static int measure_function(job *j, khub_error *err)
 {
-    khub_get_options get;
     khub_kernel *kernel = NULL;
     khub_value *values = calloc((size_t)j->count + 1, sizeof(*values));
-    KHUB_INIT(&get);
-    int rc = values ? cli_get(&kernel, j->kernel, &get, &j->hub, err) : KHUB_E_NOMEM;
+    int rc = values ? cli_get(&kernel, j->kernel, &j->get, &j->hub, err) : KHUB_E_NOMEM;
     for (int i = 0; i < j->count && rc == KHUB_OK; i++) {
         cli_argument *a = &j->arguments[i];
         rc = cli_argument_fill(a, err);
@@ -129,7 +128,8 @@ static int measure(job *j, khub_error *err)
     j->options.progress = on_progress;
     if (j->count) return measure_function(j, err);
     cli_hub_begin(&j->hub);
-    j->options.hub = &j->hub.options;
+    j->get.hub = &j->hub.options;
+    j->options.get = &j->get;
     int rc = khub_bench_layer(&j->bench, j->kernel, j->layer ? j->layer : j->name, &j->options, err);
     cli_hub_end();
     end_progress();
@@ -155,6 +155,7 @@ static int run(int argc, char **argv)
     job j = {0};
     khub_error err = {0};
     KHUB_INIT(&j.options);
+    KHUB_INIT(&j.get);
     cli_hub_init(&j.hub);
     const cli_option options[] = {{"--json", CLI_FLAG, &j.json},
                                   {"--svg", CLI_TEXT, &j.svg},
@@ -165,6 +166,7 @@ static int run(int argc, char **argv)
                                   {"--time", CLI_TEXT, &j.time},
                                   {"--cold", CLI_FLAG, &j.cold},
                                   {"--no-standard", CLI_FLAG, &j.no_standard},
+                                  {"--variant", CLI_TEXT, &j.get.variant},
                                   CLI_HUB_OPTIONS(j.hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     int status = n < 0 ? EXIT_USAGE : parse(&j, n, argv);
@@ -220,7 +222,8 @@ const cli_command cli_bench = {
         "                      {\"median\", \"best\", \"q1\", \"q3\", ...}, \"standard\", \"ratio\", ...}]}, "
         "in seconds and "
         "bytes\n"
-        "    --svg FILE        a chart, too\n" CLI_HUB_HELP,
+        "    --svg FILE        a chart, too\n"
+        "    --variant NAME    that build and no other\n" CLI_HUB_HELP,
     .run = run,
     .contained = 1,
 };

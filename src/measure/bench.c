@@ -35,6 +35,7 @@ struct khub_bench {
 struct session {
     khub_bench *bench;
     khub_bench_options options;
+    khub_kernel *kernel; /* borrowed */
     khub__threads *pool;
     khub__peaks *peaks;
     double deadline; /* 0: nothing was measured yet */
@@ -230,30 +231,43 @@ static int race_layer(struct session *s, struct entry *entry, khub__timed_calls 
     return rc;
 }
 
-/* Measures a case of a layer; a failure of it becomes its reason. */
-static int measure_layer(struct session *s, struct entry *entry, double seconds, khub_error *err)
+/* What the kernel, or for a function the options say of a layer. `own` has room for the latter. */
+static int spec_of(const khub_layer_spec **out, khub_layer_spec *own, struct session *s, const char *layer,
+                   khub_error *err)
 {
-    khub_error why = {0};
-    khub__timed_calls calls;
-    khub__calls_options how = {.kernel = s->bench->kernel,
-                               .function = s->options.function,
-                               .hub = s->options.hub,
+    *own = (khub_layer_spec){.layer = layer, .function = s->options.function};
+    *out = own;
+    return own->function ? KHUB_OK : khub_kernel_layer(out, s->kernel, layer, err);
+}
+
+static int measure_calls(struct session *s, struct entry *entry, double seconds, khub_error *err)
+{
+    khub__timed_calls calls = {0};
+    khub_layer_spec own;
+    khub__calls_options how = {.kernel = s->kernel,
                                .standard = !s->options.no_standard,
                                .fill = s->options.cold ? khub__peaks_most(s->peaks) : 0,
                                .pool = s->pool};
     double before = khub__seconds();
-    int rc = khub__timed_calls_new(&calls, &entry->plan, &how, &why);
-    if (rc == KHUB_OK) {
-        entry->function = calls.function;
-        entry->shown.function = calls.function;
-        calls.function = NULL;
-        seconds -= khub__seconds() - before;
-        look_at_machine(s);
-        rc = race_layer(s, entry, &calls, seconds, &why);
-    }
-    if (rc != KHUB_OK) rc = give_reason(entry, &why, err);
+    int rc = spec_of(&how.spec, &own, s, entry->shown.layer, err);
+    if (rc != KHUB_OK) return rc;
+    entry->function = khub__strdup(how.spec->function);
+    entry->shown.function = entry->function;
+    rc = entry->function ? khub__timed_calls_new(&calls, &entry->plan, &how, err)
+                         : khub__fail_memory(err, "measuring");
+    seconds -= khub__seconds() - before;
+    if (rc == KHUB_OK) look_at_machine(s);
+    if (rc == KHUB_OK) rc = race_layer(s, entry, &calls, seconds, err);
     khub__timed_calls_free(&calls);
     return rc;
+}
+
+/* Measures a case of a layer; a failure of it becomes its reason. */
+static int measure_layer(struct session *s, struct entry *entry, double seconds, khub_error *err)
+{
+    khub_error why = {0};
+    int rc = measure_calls(s, entry, seconds, &why);
+    return rc == KHUB_OK ? rc : give_reason(entry, &why, err);
 }
 
 /* All entries, each its share of the time that is left. */
@@ -302,7 +316,7 @@ static int plan_layer(struct session *s, const khub__layer_def *layer, khub_erro
 }
 
 /* The one that is named, or all that the kernel's layers.json has. */
-static int plan(struct session *s, khub_kernel *kernel, const char *layer, khub_error *err)
+static int plan(struct session *s, const char *layer, khub_error *err)
 {
     const khub__layer_def *named = layer ? khub__layer_find(layer) : NULL;
     const khub_layer_spec *spec;
@@ -312,12 +326,13 @@ static int plan(struct session *s, khub_kernel *kernel, const char *layer, khub_
     for (size_t i = 0; i < KHUB__LAYERS; i++) {
         khub_error none = {0};
         const khub__layer_def *def = khub__layer_at(i);
-        int rc = khub_kernel_layer(&spec, kernel, def->name, &none);
+        int rc = khub_kernel_layer(&spec, s->kernel, def->name, &none);
         if (rc == KHUB_OK) rc = plan_layer(s, def, err);
         if (rc != KHUB_OK && rc != KHUB_E_NOTFOUND) return khub__fail(err, rc, "%s", none.message);
     }
     if (s->bench->count) return KHUB_OK;
-    return khub__fail(err, KHUB_E_NOTFOUND, "%s serves no layer of docs/layers.md", khub_kernel_name(kernel));
+    return khub__fail(err, KHUB_E_NOTFOUND, "%s serves no layer of docs/layers.md",
+                      khub_kernel_name(s->kernel));
 }
 
 static int start(struct session *s, const khub_bench_options *options, khub_error *err)
@@ -348,22 +363,18 @@ int khub_bench_layer(khub_bench **out, const char *kernel, const char *layer,
                      const khub_bench_options *options, khub_error *err)
 {
     struct session s;
-    khub_kernel *got = NULL;
-    khub_get_options get;
     if (out) *out = NULL;
     int rc = khub__given("khub_bench_layer", out && kernel, err);
     if (rc == KHUB_OK) rc = start(&s, options, err);
     if (rc != KHUB_OK) return rc;
     if (s.options.function && !layer)
         rc = khub__fail(err, KHUB_E_INVAL, "%s:%s: as which layer?", kernel, s.options.function);
-    KHUB_INIT(&get);
-    get.hub = s.options.hub;
-    if (rc == KHUB_OK) rc = khub_get(&got, kernel, &get, err);
-    if (rc == KHUB_OK) rc = describe_kernel(s.bench, got, err);
-    if (rc == KHUB_OK) rc = plan(&s, got, layer, err);
+    if (rc == KHUB_OK) rc = khub_get(&s.kernel, kernel, s.options.get, err);
+    if (rc == KHUB_OK) rc = describe_kernel(s.bench, s.kernel, err);
+    if (rc == KHUB_OK) rc = plan(&s, layer, err);
     if (rc == KHUB_OK) rc = begin(&s, err);
     if (rc == KHUB_OK) rc = measure_all(&s, err);
-    khub_kernel_close(got);
+    khub_kernel_close(s.kernel);
     return finish(&s, out, rc);
 }
 

@@ -8,7 +8,6 @@
 
 #include <khub/standard.h>
 
-#include <jansson.h>
 #include <stdio.h>
 
 enum { MOST_SETS = 1024 };
@@ -67,42 +66,20 @@ static int add_slot(khub_slot **slot, khub_layers *layers, const khub__call_set 
     return rc;
 }
 
-/* {"Linear": "khub/linear:Linear"}, or the function in its place. */
-static char *mapping_of(const khub__calls_options *options, const char *layer)
-{
-    json_t *entry = options->function
-                        ? json_pack("{s:s, s:s}", "kernel", options->kernel, "function", options->function)
-                        : json_string(options->kernel);
-    json_t *mapping = json_pack("{s:o}", layer, entry);
-    char *text = mapping ? json_dumps(mapping, 0) : NULL;
-    json_decref(mapping);
-    return text;
-}
-
-/* Puts the kernel into the slots, and keeps what the report says of it. */
-static int fill_slots(khub__timed_calls *calls, const khub__calls_options *options, const char *layer,
+/* Puts the kernel into the slots. */
+static int fill_slots(khub__timed_calls *calls, const khub__case *c, const khub__calls_options *options,
                       khub_error *err)
 {
-    khub_kernelize_options how;
-    khub_report *report = NULL;
-    KHUB_INIT(&how);
-    char *mapping = mapping_of(options, layer);
-    if (!mapping) return khub__fail_memory(err, "choosing a kernel");
-    how.mapping = mapping;
-    how.hub = options->hub;
-    how.fallback = KHUB_FALLBACK_NAMED;
-    int rc = khub_kernelize(calls->kernels, &how, &report, err);
-    const khub_slot_report *first = rc == KHUB_OK ? khub_report_at(report, 0) : NULL;
-    if (first && first->kernel) {
-        calls->function = khub__strdup(first->function);
-        calls->variant = khub__strdup(first->variant);
-        if (!calls->function || !calls->variant) rc = khub__fail_memory(err, "choosing a kernel");
-    } else if (rc == KHUB_OK) {
-        rc = khub__fail(err, KHUB_E_NOBUILD, "%s: %s", options->kernel,
-                        first && first->reason ? first->reason : "it serves no slot");
+    khub__recipe *recipe;
+    calls->source = (khub__source){.uses = 1, .kernel = options->kernel};
+    int rc = khub__recipe_of(&recipe, calls->kernels, &calls->source, c->layer, c->dtype, options->spec, err);
+    if (rc != KHUB_OK) return rc;
+    for (size_t i = 0; i < calls->count && rc == KHUB_OK; i++) {
+        khub_filling *filling;
+        rc = khub__recipe_fill(&filling, recipe, calls->sets[i]->kernel, err);
+        if (rc == KHUB_OK) khub__slot_fill(calls->kernels, calls->sets[i]->kernel, filling);
     }
-    khub_report_free(report);
-    free(mapping);
+    khub__recipe_give_up(recipe);
     return rc;
 }
 
@@ -140,7 +117,7 @@ int khub__timed_calls_new(khub__timed_calls *out, const khub__case *c, const khu
     int rc = khub_layers_new(&out->kernels, err);
     if (rc == KHUB_OK && options->standard) rc = khub_layers_new(&out->standards, err);
     if (rc == KHUB_OK) rc = make_sets(out, c, options->fill, err);
-    return rc == KHUB_OK ? fill_slots(out, options, c->layer->name, err) : rc;
+    return rc == KHUB_OK ? fill_slots(out, c, options, err) : rc;
 }
 
 void khub__timed_calls_free(khub__timed_calls *calls)
@@ -154,8 +131,6 @@ void khub__timed_calls_free(khub__timed_calls *calls)
     }
     khub__free(calls->sets);
     khub__calls_free(&calls->list);
-    khub__free(calls->function);
-    khub__free(calls->variant);
     memset(calls, 0, sizeof(*calls));
 }
 

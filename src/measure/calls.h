@@ -2,6 +2,7 @@
 #ifndef MEASURE_CALLS_H
 #define MEASURE_CALLS_H
 
+#include "layer/recipe.h"
 #include "measure/sampling.h"
 #include "measure/work.h"
 #include "model/cut.h"
@@ -31,16 +32,15 @@ typedef struct khub__timed_calls {
     khub__call_set **sets;
     size_t count, capacity;
     khub_layers *kernels, *standards; /* the slots; standards NULL: not asked for */
+    khub__source source;              /* of the kernel; never given up, since it isn't ours to close */
     khub__threads *pool;              /* borrowed */
     khub__calls list;                 /* what runs on the pool */
     khub__caller kernel, standard;
-    char *function, *variant; /* that the kernel serves the layer with */
 } khub__timed_calls;
 
 typedef struct khub__calls_options {
-    const char *kernel;
-    const char *function;        /* NULL: as layers.json says */
-    const khub_hub_options *hub; /* NULL: as the environment says */
+    khub_kernel *kernel;         /* borrowed as long as the calls are */
+    const khub_layer_spec *spec; /* how it serves the layer */
     int standard;                /* not 0: the standard function beside it */
     uint64_t fill;               /* as many sets as take this many bytes; 0: one */
     khub__threads *pool;

@@ -122,7 +122,7 @@ def test_table():
     for row in rows:
         assert re.search(r"float32   m=2,n=8 +[\d.]+ [nµm]s +[\d.]+ [nµm]s +[\d.]+ % ", row)
     beside = bench("khub/softmax:Softmax", "--shape", "m=2,n=8").stdout
-    assert "standard  kernel is faster" in beside and " times (" in beside
+    assert "standard  times as fast" in beside and re.search(r" [\d.]+ \([\d.]+ to [\d.]+\)$", beside, re.M)
 
 
 def test_cold_and_threads_and_layer():
@@ -153,6 +153,7 @@ def test_what_cannot_be_measured_has_a_reason():
     assert bad["kernel"] is None and bad["bytes"] is None and "float16" in bad["reason"]
     fails(1, "khub/norm:RMSNorm", "--dtype", "float16", words=["nothing could be measured", "float16"])
     fails(1, "khub/norm:GeLU", words=["nothing could be measured", "GeLU"])
+    fails(1, "khub/norm", "--variant", "torch-cpu", words=["khub/norm", "torch-cpu"])
     fails(1, "khub/norm:rms_norm", "1", words=["rms_norm: 1 arguments given, 4 expected"])
 
 

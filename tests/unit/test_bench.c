@@ -162,11 +162,14 @@ START_TEST(cold_calls_go_round_many_arguments)
     khub__timed_calls calls;
     khub__case c = shape("GeLU", "m=4,n=64"); /* 2 KiB */
     ck_khub_ok(khub__threads_new(&pool, 1, &err), &err);
-    khub__calls_options how = {.kernel = "khub/activation", .standard = 1, .fill = 9 * 2048, .pool = pool};
+    khub_kernel *kernel;
+    khub__calls_options how = {.standard = 1, .fill = 9 * 2048, .pool = pool};
+    ck_khub_ok(khub_get(&kernel, "khub/activation", NULL, &err), &err);
+    ck_khub_ok(khub_kernel_layer(&how.spec, kernel, "GeLU", &err), &err);
+    how.kernel = kernel;
     ck_khub_ok(khub__timed_calls_new(&calls, &c, &how, &err), &err);
     ck_assert_uint_eq(calls.count, 10);
     ck_assert_double_eq(calls.work.bytes, 2048);
-    ck_assert_str_eq(calls.function, "gelu");
     ck_khub_ok(khub__timed_calls_run(&calls.kernel, 13, &err), &err);
     ck_assert_uint_eq(calls.kernel.next, 3);
     ck_assert_uint_eq(calls.standard.next, 0);
@@ -177,9 +180,12 @@ START_TEST(cold_calls_go_round_many_arguments)
     ck_khub_ok(khub__timed_calls_new(&calls, &c, &how, &err), &err);
     ck_assert_uint_eq(calls.count, 1);
     khub__timed_calls_free(&calls);
-    how.kernel = "khub/norm";
-    ck_khub_fails(khub__timed_calls_new(&calls, &c, &how, &err), &err, KHUB_E_NOBUILD, "GeLU");
+    c = shape("ReLU", "m=4,n=64");
+    khub_layer_spec missing = {.layer = "ReLU", .function = "rely"};
+    how.spec = &missing;
+    ck_khub_fails(khub__timed_calls_new(&calls, &c, &how, &err), &err, KHUB_E_NOTFOUND, "rely");
     khub__timed_calls_free(&calls);
+    khub_kernel_close(kernel);
     khub__threads_free(pool);
 }
 END_TEST
@@ -232,8 +238,8 @@ static int make_calls(void *user, khub_error *err)
 {
     khub__timed_calls calls;
     khub__case c = shape("Linear", "m=3,n=16,k=8");
-    khub__calls_options how = {.kernel = "khub/linear", .standard = 1, .fill = 1024, .pool = user};
-    int rc = khub__timed_calls_new(&calls, &c, &how, err);
+    const khub__calls_options *how = user;
+    int rc = khub__timed_calls_new(&calls, &c, how, err);
     if (rc == KHUB_OK) rc = khub__timed_calls_run(&calls.kernel, 3, err);
     khub__timed_calls_free(&calls);
     return rc;
@@ -244,8 +250,13 @@ START_TEST(every_allocation_can_fail)
     khub_error err = {0};
     khub__threads *pool;
     fm_fail_each_own(plan_all, (void *)(uintptr_t) "khub/linear");
+    khub__calls_options how = {.standard = 1, .fill = 1024};
     ck_khub_ok(khub__threads_new(&pool, 1, &err), &err);
-    fm_fail_each_own(make_calls, pool);
+    ck_khub_ok(khub_get(&how.kernel, "khub/linear", NULL, &err), &err);
+    ck_khub_ok(khub_kernel_layer(&how.spec, how.kernel, "Linear", &err), &err);
+    how.pool = pool;
+    fm_fail_each_own(make_calls, &how);
+    khub_kernel_close(how.kernel);
     khub__threads_free(pool);
 }
 END_TEST
