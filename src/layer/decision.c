@@ -233,28 +233,16 @@ static int keep_own(khub__choice *choice, int rc, const khub_error *why, khub_er
     return choice->own ? keep_reason(&choice->own[choice->at], rc, why, err) : no_memory(err);
 }
 
-/* The parts of a run were added before it, and so have their fillings. */
-static void list_lenders(khub__lenders *out, const khub__decision *d, const khub_slot *run)
-{
-    out->count = 0;
-    for (size_t i = 0; i < run->part_count && out->count < KHUB__MAX_PARTS; i++) {
-        int64_t part = khub__index_find(&d->layers->by_path, run->parts[i]->path);
-        if (part >= 0) out->fillings[out->count++] = d->choices[part].filling;
-    }
-}
-
 /* One candidate for one slot. */
 static int try_slot(khub__choice *choice, khub__decision *d, const khub_slot *slot, khub_error *err)
 {
-    khub__lenders lenders;
     khub__group *group = choice->group;
     khub__offer *offer = &group->offers[choice->at];
     khub_error why;
     int rc = decide_offer(offer, d, group, err);
     if (rc != KHUB_OK) return rc;
     khub_error_clear(&why);
-    list_lenders(&lenders, d, slot);
-    rc = offer->recipe ? khub__recipe_fill(&choice->filling, offer->recipe, slot, &lenders, &why) : KHUB_OK;
+    rc = offer->recipe ? khub__recipe_fill(&choice->filling, offer->recipe, slot, &why) : KHUB_OK;
     if (rc != KHUB_OK) {
         rc = keep_own(choice, rc, &why, err);
         if (rc != KHUB_OK) return rc;

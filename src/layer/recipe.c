@@ -274,32 +274,8 @@ void khub__recipe_give_up(khub__recipe *recipe)
     recipe_free(recipe);
 }
 
-static int same_tensor(const khub_tensor *now, const khub_tensor *was)
-{
-    return now->data == was->data && now->ndim == was->ndim && now->strides == was->strides &&
-           now->byte_offset == was->byte_offset && !memcmp(&now->dtype, &was->dtype, sizeof(now->dtype)) &&
-           !memcmp(now->shape, was->shape, (size_t)now->ndim * sizeof(*now->shape));
-}
-
-/* The same tensor, prepared by the same function: a run and its parts share a weight. */
-static int borrow(khub_filling *filling, const khub__recipe *recipe, const khub_tensor *from,
-                  const khub__lenders *lenders)
-{
-    for (size_t i = 0; lenders && i < lenders->count; i++) {
-        khub_filling *other = lenders->fillings[i];
-        if (!other || !other->recipe || other->prepared_arg < 0 || other->recipe->source != recipe->source ||
-            other->recipe->prepare.call != recipe->prepare.call || !same_tensor(from, &other->from_was))
-            continue;
-        filling->prepared.tensor = other->prepared.tensor;
-        filling->lender = other->lender ? other->lender : other;
-        filling->lender->uses++;
-        return 1;
-    }
-    return 0;
-}
-
 static int fill_prepared(khub_filling *filling, const khub__recipe *recipe, const khub_slot *slot,
-                         const khub__lenders *lenders, khub_error *err)
+                         khub_error *err)
 {
     const khub_tensor *from = slot->bound[recipe->prepared_arg];
     const char *name = khub_kernel_name(recipe->source->kernel);
@@ -308,19 +284,17 @@ static int fill_prepared(khub_filling *filling, const khub__recipe *recipe, cons
         return khub__fail(err, KHUB_E_UNSUPPORTED,
                           "%s: %s wants \"%s\" prepared, and the slot has not bound it", name, recipe->name,
                           slot->layer->args[recipe->prepared_arg].name);
+    snprintf(what, sizeof(what), "%s:%s", name, recipe->prepare_name);
     filling->from = from;
     filling->from_was = *from;
-    if (borrow(filling, recipe, from, lenders)) return KHUB_OK;
-    snprintf(what, sizeof(what), "%s:%s", name, recipe->prepare_name);
     return khub__prepare(&filling->prepared, &recipe->prepare, what, from, err);
 }
 
-static int fill_anew(khub_filling **out, khub__recipe *recipe, const khub_slot *slot,
-                     const khub__lenders *lenders, khub_error *err)
+static int fill_anew(khub_filling **out, khub__recipe *recipe, const khub_slot *slot, khub_error *err)
 {
     khub_filling *filling = khub__calloc(1, sizeof(*filling));
     if (!filling) return khub__fail_memory(err, "filling a slot");
-    int rc = recipe->prepared_arg >= 0 ? fill_prepared(filling, recipe, slot, lenders, err) : KHUB_OK;
+    int rc = recipe->prepared_arg >= 0 ? fill_prepared(filling, recipe, slot, err) : KHUB_OK;
     if (rc != KHUB_OK) {
         khub__free(filling);
         return rc;
@@ -345,20 +319,20 @@ static int is_made(const khub_filling *filling, const khub__recipe *recipe, cons
 {
     if (!filling || filling->recipe != recipe) return 0;
     if (recipe->prepared_arg < 0) return 1;
-    const khub_tensor *now = slot->bound[recipe->prepared_arg];
-    return now == filling->from && now->shape == filling->from_was.shape &&
-           same_tensor(now, &filling->from_was);
+    const khub_tensor *now = slot->bound[recipe->prepared_arg], *was = &filling->from_was;
+    return now == filling->from && now->data == was->data && now->ndim == was->ndim &&
+           now->shape == was->shape && now->strides == was->strides && now->byte_offset == was->byte_offset &&
+           !memcmp(&now->dtype, &was->dtype, sizeof(now->dtype));
 }
 
-int khub__recipe_fill(khub_filling **out, khub__recipe *recipe, const khub_slot *slot,
-                      const khub__lenders *lenders, khub_error *err)
+int khub__recipe_fill(khub_filling **out, khub__recipe *recipe, const khub_slot *slot, khub_error *err)
 {
     *out = is_made(slot->kernel, recipe, slot) ? slot->kernel : recipe->shared;
     if (*out) {
         (*out)->uses++;
         return KHUB_OK;
     }
-    int rc = fill_anew(out, recipe, slot, lenders, err);
+    int rc = fill_anew(out, recipe, slot, err);
     if (rc == KHUB_OK && recipe->prepared_arg < 0) recipe->shared = *out;
     return rc;
 }

@@ -41,16 +41,8 @@ int khub__recipe_of(khub__recipe **out, khub_layers *layers, khub__source *sourc
                     khub_error *err);
 void khub__recipe_give_up(khub__recipe *recipe); /* NULL is a no-op */
 
-/* Fillings that may lend a weight that they prepared; NULL among them is nobody. */
-typedef struct khub__lenders {
-    khub_filling *fillings[KHUB__MAX_PARTS];
-    size_t count;
-} khub__lenders;
-
 /* The filling of `slot` after the recipe: the slot's own where it is that already, the one that all share, or
- * a new one, the bound weight prepared (`lenders` NULL: nobody lends one). One use of *out is the caller's.
- * Errors as for khub__recipe_of. */
-int khub__recipe_fill(khub_filling **out, khub__recipe *recipe, const khub_slot *slot,
-                      const khub__lenders *lenders, khub_error *err);
+ * a new one, the bound weight prepared. One use of *out is the caller's. Errors as for khub__recipe_of. */
+int khub__recipe_fill(khub_filling **out, khub__recipe *recipe, const khub_slot *slot, khub_error *err);
 
 #endif

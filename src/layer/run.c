@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include "layer/slot.h"
 
+enum { MAX_PARTS = 16 };
+
 static size_t parent_length(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -12,9 +14,9 @@ static size_t parent_length(const char *path)
 static int check_parts(const khub_layers *layers, const char *path, khub_slot *const *parts, size_t count,
                        khub_error *err)
 {
-    if (count < 2 || count > KHUB__MAX_PARTS)
-        return khub__fail(err, KHUB_E_INVAL, "%s: a run has 2 to %d slots, %zu were given", path,
-                          KHUB__MAX_PARTS, count);
+    if (count < 2 || count > MAX_PARTS)
+        return khub__fail(err, KHUB_E_INVAL, "%s: a run has 2 to %d slots, %zu were given", path, MAX_PARTS,
+                          count);
     for (size_t i = 0; i < count; i++) {
         const char *part = parts[i]->path, *first = parts[0]->path;
         int64_t at = khub__index_find(&layers->by_path, part);

@@ -18,10 +18,9 @@ int khub_layers_new(khub_layers **out, khub_error *err)
     return *out ? KHUB_OK : khub__fail_memory(err, "making the layers of a model");
 }
 
-static void filling_free(khub_layers *layers, khub_filling *filling)
+static void filling_free(khub_filling *filling)
 {
     khub_array_free(&filling->prepared);
-    khub__filling_give_up(layers, filling->lender);
     khub__recipe_give_up(filling->recipe);
     khub__free(filling);
 }
@@ -47,34 +46,23 @@ static void note_moment(khub_layers *layers)
     }
 }
 
-/* Takes off the list what no call can be in. It starts with what was replaced last: once nobody holds one of
- * them, nobody holds those behind it. */
-static khub_filling *take_passed(khub_layers *layers)
+/* The list starts with what was replaced last: once nobody holds one of them, nobody holds those behind it.
+ */
+void khub__layers_settle(khub_layers *layers)
 {
     uint64_t asked = 0;
-    khub_filling **at = &layers->replaced, *passed;
+    note_moment(layers);
+    khub_filling **at = &layers->replaced, *next;
     for (; *at; at = &(*at)->after) {
         if ((*at)->moment == asked) continue;
         asked = (*at)->moment;
         if (khub__readers_passed(asked)) break;
     }
-    passed = *at;
-    *at = NULL;
-    return passed;
-}
-
-/* Again for those that lent to the ones that were freed. */
-void khub__layers_settle(khub_layers *layers)
-{
-    for (;;) {
-        note_moment(layers);
-        khub_filling *next, *filling = take_passed(layers);
-        if (!filling) return;
-        for (; filling; filling = next) {
-            next = filling->after;
-            filling_free(layers, filling);
-        }
+    for (khub_filling *filling = *at; filling; filling = next) {
+        next = filling->after;
+        filling_free(filling);
     }
+    *at = NULL;
 }
 
 static void slot_free(khub_layers *layers, khub_slot *slot)
@@ -93,10 +81,9 @@ void khub_layers_free(khub_layers *layers)
     if (!layers) return;
     for (size_t i = 0; i < layers->count; i++)
         slot_free(layers, layers->slots[i]);
-    while (layers->replaced) {
-        khub_filling *filling = layers->replaced;
-        layers->replaced = filling->after;
-        filling_free(layers, filling);
+    for (khub_filling *next, *filling = layers->replaced; filling; filling = next) {
+        next = filling->after;
+        filling_free(filling);
     }
     khub__index_free(&layers->by_path);
     khub__free(layers->slots);

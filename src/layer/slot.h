@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-enum { KHUB__MAX_AXES = 4, KHUB__MAX_PARTS = 16 /* of a run */ };
+enum { KHUB__MAX_AXES = 4 };
 
 typedef struct khub__recipe khub__recipe;
 typedef struct khub__source khub__source;
@@ -39,8 +39,7 @@ struct khub_filling {
     khub__recipe *recipe;       /* counted; NULL: the standard function */
     const khub_tensor *from;    /* the bound tensor that was prepared */
     khub_tensor from_was;       /* and what it was then */
-    khub_filling *lender;       /* counted: whose memory `prepared` is; NULL: its own */
-    size_t uses;                /* slots whose `kernel` it is, shadows of it, and what it lends to */
+    size_t uses;                /* slots whose `kernel` it is, and shadows of it */
     struct khub_filling *after; /* the next that nothing uses any more */
     uint64_t moment;            /* of its replacing, for khub__readers_passed */
 };

@@ -65,7 +65,7 @@ static int fit(place *p, const khub__target *target, khub_dtype dtype, khub_erro
     p->source = (khub__source){.uses = 1, .kernel = (khub_kernel *)(uintptr_t)target->kernel};
     int rc = khub__recipe_of(&recipe, p->layers, &p->source, target->layer, dtype, target->spec, err);
     if (rc != KHUB_OK) return rc;
-    rc = khub__recipe_fill(&p->own, recipe, p->slot, NULL, err);
+    rc = khub__recipe_fill(&p->own, recipe, p->slot, err);
     khub__recipe_give_up(recipe);
     return rc;
 }
