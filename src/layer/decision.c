@@ -33,13 +33,34 @@ static int same_candidates(const khub__candidates *a, const khub__candidates *b)
     return a->count == b->count && !memcmp(a->entry, b->entry, a->count * sizeof(*a->entry));
 }
 
-static khub__group *find_group(khub__group *first, const khub_slot *slot, const khub__candidates *all)
+/* Groups told apart by path stand in lists by what their candidates begin with. */
+static khub__group **list_of(khub__decision *d, const khub_slot *slot, const khub__candidates *all)
 {
-    for (; first; first = first->next)
-        if (!memcmp(&first->dtype, &slot->dtype, sizeof(slot->dtype)) &&
-            first->of_runs == (slot->parts != NULL) && (!all || same_candidates(all, &first->all)))
-            return first;
+    if (!all) return &d->groups[khub__layer_number(slot->layer)];
+    uintptr_t first = all->count ? (uintptr_t)all->entry[0] : 0;
+    return &d->lists[first / sizeof(khub__entry) % KHUB__GROUP_LISTS];
+}
+
+static khub__group *find_group(khub__decision *d, const khub_slot *slot, const khub__candidates *all)
+{
+    khub__group *group = *list_of(d, slot, all);
+    for (; group; group = all ? group->next_in_list : group->next)
+        if (group->layer == slot->layer && !memcmp(&group->dtype, &slot->dtype, sizeof(slot->dtype)) &&
+            group->of_runs == (slot->parts != NULL) && (!all || same_candidates(all, &group->all)))
+            return group;
     return NULL;
+}
+
+static void add_group(khub__decision *d, khub__group *group, const khub_slot *slot, int by_path)
+{
+    khub__group **end = &d->groups[khub__layer_number(slot->layer)];
+    while (*end)
+        end = &(*end)->next;
+    *end = group;
+    if (!by_path) return;
+    khub__group **list = list_of(d, slot, &group->all);
+    group->next_in_list = *list;
+    *list = group;
 }
 
 static int begin_group(khub__group *group, const khub__decision *d, khub_error *err)
@@ -70,22 +91,20 @@ static void find_candidates(khub__candidates *all, const khub__decision *d, cons
 
 static int take_group(khub__group **out, khub__decision *d, const khub_slot *slot, khub_error *err)
 {
-    size_t number = khub__layer_number(slot->layer);
+    int by_path = d->by_path[khub__layer_number(slot->layer)];
     khub__candidates all;
-    if (d->by_path[number]) find_candidates(&all, d, slot);
-    *out = find_group(d->groups[number], slot, d->by_path[number] ? &all : NULL);
+    if (by_path) find_candidates(&all, d, slot);
+    *out = find_group(d, slot, by_path ? &all : NULL);
     if (*out) return KHUB_OK;
     khub__group *group = khub__calloc(1, sizeof(*group));
     if (!group) return no_memory(err);
-    if (!d->by_path[number]) find_candidates(&all, d, slot);
-    khub__group **end = &d->groups[number];
-    while (*end)
-        end = &(*end)->next;
-    *end = *out = group;
+    if (!by_path) find_candidates(&all, d, slot);
+    *out = group;
     group->layer = slot->layer;
     group->dtype = slot->dtype;
     group->of_runs = slot->parts != NULL;
     group->all = all;
+    add_group(d, group, slot, by_path);
     return begin_group(group, d, err);
 }
 

@@ -18,6 +18,7 @@ typedef struct khub__offer {
 /* Slots that a mapping and a kernel can't tell apart: of one layer, dtype, and list of candidates. */
 typedef struct khub__group {
     struct khub__group *next; /* of the same layer */
+    struct khub__group *next_in_list;
     const khub__layer_def *layer;
     khub_dtype dtype;
     int of_runs; /* 1: each stands for several slots, which may be served one by one instead */
@@ -31,6 +32,8 @@ typedef struct khub__group {
     size_t first_miss; /* the first of these */
     const void *shown[KHUB__CANDIDATES + 1]; /* by what serves: its line as the report has it */
 } khub__group;
+
+enum { KHUB__GROUP_LISTS = 256 };
 
 /* What becomes of one slot. */
 typedef struct khub__choice {
@@ -50,6 +53,7 @@ typedef struct khub__decision {
     int mode, deterministic;
     const char *forbidden; /* the environment's variable that switches kernels off; NULL: none */
     khub__group *groups[KHUB__LAYERS];
+    khub__group *lists[KHUB__GROUP_LISTS];
     int by_path[KHUB__LAYERS]; /* 1: the mapping tells slots of this layer apart by their paths */
     khub__choice *choices;     /* one for each slot */
 } khub__decision;

@@ -169,7 +169,14 @@ int khub__key_parse(khub__key **out, const char *text, const char *where, khub_e
 int khub__pattern_takes(const char *pattern, const char *path)
 {
     const char *stars = NULL, *from = NULL; /* what follows the last "**", and where its trial began */
+    size_t same = 0, start = 0;
     if (!pattern) return 1;
+    /* most patterns don't take a path, and most of these tell in their first segments */
+    for (; pattern[same] && pattern[same] == path[same] && pattern[same] != '*'; same++)
+        if (pattern[same] == '.') start = same + 1;
+    if (pattern[same] != '*' && path[same]) return 0;
+    pattern += start;
+    path += start;
     while (path) {
         size_t n = pattern ? segment_length(pattern) : 0, m = segment_length(path);
         if (pattern && is_stars(pattern, n)) {

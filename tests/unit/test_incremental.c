@@ -313,6 +313,40 @@ START_TEST(no_fallback)
 }
 END_TEST
 
+/* Where a run is served, its parts needn't be; where it isn't, they are what is missed. */
+START_TEST(runs_and_their_parts)
+{
+    khub_error err = {0};
+    khub_layers *layers;
+    khub_slot *part[2], *run;
+    float numbers[2] = {3, 1}, out[2];
+    const int64_t shape[1] = {2};
+    khub_tensor weight = khub_tensor_f32(numbers, 1, shape);
+    ck_khub_ok(khub_layers_new(&layers, &err), &err);
+    for (int i = 0; i < 2; i++)
+        ck_khub_ok(khub_layers_add(layers, i ? "m.act" : "m.norm", i ? "GeLU" : "RMSNorm",
+                                   (khub_function){standard, NULL}, f32, &part[i], &err),
+                   &err);
+    ck_khub_ok(khub_layers_add_run(layers, "m", "RMSNorm", (khub_function){standard, NULL}, f32, part, 2,
+                                   &run, &err),
+               &err);
+    ck_khub_ok(khub_slot_bind(part[0], "weight", &weight, &err), &err);
+    ck_khub_ok(khub_slot_bind(run, "weight", &weight, &err), &err);
+    khub_kernelize_options options = options_of("{\"RMSNorm\":\"$\"}");
+    options.fallback = KHUB_FALLBACK_REFUSE;
+    ck_khub_ok(khub_kernelize(layers, &options, NULL, &err), &err);
+    ck_assert_int_eq(times_prepared(), 1);
+    ck_khub_ok(call(run, out, &err), &err);
+    ck_assert_float_eq(out[0], 6);
+    options = options_of("{}");
+    options.fallback = KHUB_FALLBACK_REFUSE;
+    ck_assert_int_eq(khub_kernelize(layers, &options, NULL, &err), KHUB_E_NOBUILD);
+    ck_assert_ptr_nonnull(strstr(err.message, "RMSNorm (1 of 2 slots, the first m.norm)"));
+    ck_assert_ptr_nonnull(strstr(err.message, "GeLU (1 of 1 slots"));
+    khub_layers_free(layers);
+}
+END_TEST
+
 static int notices;
 static void count_notice(void *user, const khub_log_record *record)
 {
@@ -456,4 +490,4 @@ END_TEST
 
 UNIT("incremental", a_second_time_nothing_happens, a_second_time_costs_no_memory_per_slot,
      one_slot_that_cant_be_prepared, promises_and_modes, candidates_are_reported, no_fallback,
-     a_failing_kernel, the_first_call_opens_nothing, every_allocation_fails_in_turn)
+     runs_and_their_parts, a_failing_kernel, the_first_call_opens_nothing, every_allocation_fails_in_turn)
