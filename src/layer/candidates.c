@@ -17,7 +17,7 @@ static int same_parent(const char *a, const char *b)
 
 static int takes_part(const khub__key_part *part, const khub__wanted_slot *slot)
 {
-    return !strcmp(part->layer, slot->layer) && khub__pattern_takes(part->pattern, slot->path);
+    return khub__pattern_takes(part->pattern, slot->path) && !strcmp(part->layer, slot->layer);
 }
 
 /* A key of one part takes a slot by its own layer, also one that stands for a run. */

@@ -76,7 +76,7 @@ static int fill_slots(khub__timed_calls *calls, const khub__case *c, const khub_
     if (rc != KHUB_OK) return rc;
     for (size_t i = 0; i < calls->count && rc == KHUB_OK; i++) {
         khub_filling *filling;
-        rc = khub__recipe_fill(&filling, recipe, calls->sets[i]->kernel, NULL, err);
+        rc = khub__recipe_fill(&filling, recipe, calls->sets[i]->kernel, err);
         if (rc == KHUB_OK) khub__slot_fill(calls->kernels, calls->sets[i]->kernel, filling);
     }
     khub__recipe_give_up(recipe);
