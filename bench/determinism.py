@@ -11,7 +11,7 @@ PAGE = pathlib.Path(__file__).parents[1] / "docs" / "determinism.md"
 BEGIN, END = "<!-- measured by ./dev bench determinism -->\n", "<!-- end -->\n"
 KERNELS = ["activation", "attention", "linear", "norm", "rotary", "softmax"]
 ORDINARY = {"normal", "zeros", "ties", "bits"}
-HEAD = ["layer", "deterministic", "batch-invariant", "same bits as standard, float32", "worst ULP (standard's), float32", "mean (standard's)",
+HEAD = ["layer", "deterministic", "batch-invariant", "float32: same bits", "worst ULP (standard's)", "promised", "mean (standard's)",
         "bfloat16: same bits", "worst ULP (standard's)", "NaN or infinity for a number in"]
 
 
@@ -40,8 +40,9 @@ def columns(layer, dtype):
 def line(layer):
     same, worst, mean = columns(layer, "float32")
     same16, worst16, _ = columns(layer, "bfloat16")
+    promised = layer["promises"]["tolerance"].get("float32", {}).get("ulp", "–")
     unlike = dict.fromkeys(row["values"] for row in layer["rows"] if row["kernel"]["unlike"] > row["other"]["unlike"])
-    return [f"`{layer['layer']}`", word(layer["deterministic"]), word(layer["batch_invariant"]), same, worst, mean, same16, worst16,
+    return [f"`{layer['layer']}`", word(layer["deterministic"]), word(layer["batch_invariant"]), same, worst, str(promised), mean, same16, worst16,
             ", ".join(f"`{values}`" for values in unlike) or "–"]
 
 

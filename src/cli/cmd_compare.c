@@ -257,7 +257,9 @@ static int run(int argc, char **argv)
     get.hub = &hub.options;
     how.get = &get;
     khub_compare_report *report;
+    cli_hub_begin(&hub);
     int rc = khub_compare(&report, argv[1], n > 1 ? argv[2] : NULL, &how, &err);
+    cli_hub_end();
     if (rc != KHUB_OK) return cli_fail(&err);
     int status = print_report(report, json);
     khub_compare_free(report);

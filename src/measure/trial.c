@@ -9,6 +9,7 @@
 #include "measure/reference.h"
 #include "model/cut.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -233,8 +234,8 @@ static void look_at_bits(trial *t, const khub__arguments *args, khub_check check
         int64_t at = khub__first_different(arg->dtype, base, now, count);
         double was = at < 0 ? 0 : khub__element_get(arg->dtype, base, at),
                is = at < 0 ? 0 : khub__element_get(arg->dtype, now, at);
-        khub__found(t->tester->layer, check, t->name, at < 0, "%s[%lld] is %.9g %s, %.9g otherwise",
-                    arg_name(t, i), (long long)(first + at), is, how, was);
+        khub__found(t->tester->layer, check, t->name, at < 0, "%s[%" PRId64 "] is %.9g %s, %.9g otherwise",
+                    arg_name(t, i), first + at, is, how, was);
     }
 }
 

@@ -103,13 +103,16 @@ def test_other_layers_go_on(tmp_path):
     assert not silu["promises"]["deterministic"]
 
 
-@pytest.mark.parametrize("kernel", ["norm", "softmax", "rotary", "attention", "linear:LinearGeLU", "activation:SiluAndMul"])
+# Sanitized, a few of them: that they do nothing undefined.
+@pytest.mark.parametrize("kernel", ["norm:AddLayerNorm", "attention", "linear:LinearGeLU"] if SANITIZE else
+                         ["norm", "softmax", "rotary", "attention", "linear:LinearGeLU", "activation:SiluAndMul"])
 def test_built_in_kernels_keep_their_promises(kernel):
     options = ["--dtype=bfloat16"] if SANITIZE or "SiluAndMul" in kernel else []
     for layer in compare(f"khub/{kernel}", *options):
         assert layer["promises"]["deterministic"] and layer["deterministic"] and layer["batch_invariant"]
         assert broken(layer) <= {"identical", "classes"} and layer["refused"] == 0
         assert layer["checks"]["slices"]["tried"] > 50
+        assert layer["promises"]["tolerance"] or layer["layer"] == "SiluAndMul"
 
 
 def test_the_reference_agrees_with_the_standard_implementation():

@@ -91,12 +91,10 @@ static int lies(const DLTensor *out)
 /* Wild accesses, as a loop of vectors that forgets about the rest would make them. */
 static void stray(const DLTensor *out, const DLTensor *x)
 {
-    int item = x->dtype.bits / 8;
-    volatile char *last = at(x, count(x) - 1), *first = at(x, 0);
-    if (FAKE_LIE == READS_BEHIND) (void)last[item];
-    if (FAKE_LIE == READS_BEFORE) (void)first[-1];
-    if (FAKE_LIE == WRITES_BEHIND) put(out, at(out, count(out) - 1) + item, 0);
-    if (FAKE_LIE == WRITES_BEFORE) put(out, at(out, 0) - item, 0);
+    if (FAKE_LIE == READS_BEHIND) (void)((volatile char *)at(x, count(x) - 1))[x->dtype.bits / 8];
+    if (FAKE_LIE == READS_BEFORE) (void)((volatile char *)at(x, 0))[-1];
+    if (FAKE_LIE == WRITES_BEHIND) put(out, at(out, count(out) - 1) + out->dtype.bits / 8, 0);
+    if (FAKE_LIE == WRITES_BEFORE) put(out, at(out, 0) - out->dtype.bits / 8, 0);
     if (FAKE_LIE == SPOILS) put(x, at(x, 0), 7);
     if (count(x) <= 500) return;
     if (FAKE_LIE == CRASHES) abort();
