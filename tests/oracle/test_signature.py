@@ -101,7 +101,7 @@ STRICTER = {
     "Entry": r"entry: (kind taken out|apiVersion taken out|one more field|one more field inside|not canonical|a space after it)$",
     "Note": r"note: lines ended by CR LF$|checkpoint: (with two blank lines|with a line that is no signature)$",
     "Names of logs": r"checkpoint: (signed in another name|signed by another log, in this one's name|with a witness of the same hint after it)$",
-    "Timestamps": r"timestamp( beside the log's time)?: (version 2|half a second after the certificate|with a fraction of a nanosecond|with extensions|with a critical "
+    "Timestamps": r"timestamp( beside the log's time)?: (version 2|serial number negative|half a second after the certificate|with a fraction of a nanosecond|with extensions|with a critical "
                   r"extension|(content_type|digest|certificate) (taken out|twice)|digest of two values|another content|another certificate's hash|algorithm is another|of version 9|with(out|"
                   r" two) signers|without attributes)$|signedTimestamp middle bit$",
 }

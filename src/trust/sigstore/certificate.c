@@ -203,13 +203,14 @@ static const char *read_body(khub__certificate *c, khub__span algorithm)
         return "its serial number isn't one";
     if (khub__der_take(&body, KHUB__DER_SEQUENCE, &inner) || !khub__span_is(inner, algorithm))
         return "it names two algorithms for its signature";
-    if (khub__der_take_whole(&body, KHUB__DER_SEQUENCE, &c->issuer)) return "it has no issuer";
+    if (khub__der_take_whole(&body, KHUB__DER_SEQUENCE, &c->issuer) || !khub__der_is_name(c->issuer))
+        return "its issuer isn't a name";
     if (khub__der_take(&body, KHUB__DER_SEQUENCE, &dates) || read_date(&c->not_before_us, &dates) ||
         read_date(&c->not_after_us, &dates) || dates.length)
         return "its dates can't be read";
-    if (khub__der_take_whole(&body, KHUB__DER_SEQUENCE, &c->subject) ||
-        khub__der_take_whole(&body, KHUB__DER_SEQUENCE, &c->key))
-        return "it isn't a certificate";
+    if (khub__der_take_whole(&body, KHUB__DER_SEQUENCE, &c->subject) || !khub__der_is_name(c->subject))
+        return "its subject isn't a name";
+    if (khub__der_take_whole(&body, KHUB__DER_SEQUENCE, &c->key)) return "it has no key";
     if (khub__der_take(&body, KHUB__DER_INNER + 3, &extensions) || body.length ||
         khub__der_take(&extensions, KHUB__DER_SEQUENCE, &c->extensions) || extensions.length)
         return "its extensions can't be read";

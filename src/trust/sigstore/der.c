@@ -298,3 +298,23 @@ int khub__der_strict(khub__span bytes)
     int tag;
     return split(&rest, &tag, &whole, &content) == 0 && rest.length == 0 && is_tree(bytes, 0);
 }
+
+static int is_text_tag(int tag)
+{
+    return tag == KHUB__DER_UTF8 || tag == KHUB__DER_PRINTABLE || tag == KHUB__DER_IA5;
+}
+
+int khub__der_is_name(khub__span whole)
+{
+    khub__span name, set, pair, text;
+    if (khub__der_take(&whole, KHUB__DER_SEQUENCE, &name) || whole.length) return 0;
+    while (name.length) {
+        if (khub__der_take(&name, KHUB__DER_SET, &set) || !set.length) return 0;
+        while (set.length)
+            if (khub__der_take(&set, KHUB__DER_SEQUENCE, &pair) ||
+                khub__der_take(&pair, KHUB__DER_OID, NULL) || !is_text_tag(khub__der_next(&pair)) ||
+                khub__der_take(&pair, khub__der_next(&pair), &text) || !text.length || pair.length)
+                return 0;
+    }
+    return 1;
+}

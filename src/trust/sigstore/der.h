@@ -60,6 +60,9 @@ int64_t khub__time_us(const int part[6]);
  * and set in its one form. Deeper than 24 isn't. */
 int khub__der_strict(khub__span bytes);
 
+/* 1: `whole` is a distinguished name: sets of types with texts. */
+int khub__der_is_name(khub__span whole);
+
 /* 1: the elements stand in the order of a set's, none twice. */
 int khub__der_ordered(khub__span elements);
 

@@ -54,10 +54,44 @@ static int take_oid(khub__span *from, khub__span expected)
     return khub__der_take(from, KHUB__DER_OID, &oid) || !khub__span_is(oid, expected) ? -1 : 0;
 }
 
-/* Seconds, milliseconds, microseconds, each may be absent: they say nothing that matters here. */
+/* A number that isn't negative, of any size. */
+static int skip_number(khub__span *from)
+{
+    khub__span number;
+    return khub__der_take(from, KHUB__DER_INTEGER, &number) || (number.data[0] & 0x80) ? -1 : 0;
+}
+
+/* A part of a second in a context tag: 1 to 999 in the format, one byte in what other verifiers take. */
+static int skip_part(khub__span *from, int tag)
+{
+    khub__span part = {(const unsigned char *)"\x01", 1};
+    return khub__der_take_optional(from, tag, &part) || part.length != 1 || part.data[0] == 0 ||
+                   part.data[0] > 127
+               ? -1
+               : 0;
+}
+
+/* How exact the time is: seconds, milliseconds, microseconds, each may be absent. It says nothing that
+ * matters here. */
 static int skip_accuracy(khub__span *from)
 {
-    return khub__der_take_optional(from, KHUB__DER_SEQUENCE, &(khub__span){NULL, 0});
+    khub__span parts = {NULL, 0};
+    if (khub__der_take_optional(from, KHUB__DER_SEQUENCE, &parts)) return -1;
+    if (khub__der_next(&parts) == KHUB__DER_INTEGER && skip_number(&parts)) return -1;
+    return skip_part(&parts, KHUB__DER_CONTEXT) || skip_part(&parts, KHUB__DER_CONTEXT + 1) || parts.length
+               ? -1
+               : 0;
+}
+
+/* The authority's name, as a directory has it. */
+static int skip_authority(khub__span *from)
+{
+    khub__span general = {NULL, 0}, name;
+    if (khub__der_take_optional(from, KHUB__DER_INNER, &general)) return -1;
+    if (!general.data) return 0;
+    return khub__der_take(&general, KHUB__DER_INNER + 4, &name) || general.length || !khub__der_is_name(name)
+               ? -1
+               : 0;
 }
 
 /* TSTInfo. An extension of it could change what it means, and no authority of sigstore writes one. */
@@ -70,15 +104,15 @@ static const char *read_info(khub__timestamp *out, khub__span from)
         khub__der_small(&version, &info) || version != 1 || khub__der_take(&info, KHUB__DER_OID, &ignored) ||
         khub__der_take(&info, KHUB__DER_SEQUENCE, &imprint) || take_algorithm(&oid, &imprint) ||
         khub__der_take(&imprint, KHUB__DER_OCTET_STRING, &out->imprint) || imprint.length ||
-        khub__der_take(&info, KHUB__DER_INTEGER, &ignored))
+        skip_number(&info))
         return "what it attests can't be read";
     out->imprint_kind = FIND(hashes, oid);
     if (khub__der_next(&info) != KHUB__DER_TIME || khub__der_time(&out->time_us, &info, 1))
         return "its time isn't one";
     if (skip_accuracy(&info) ||
         (khub__der_next(&info) == KHUB__DER_BOOLEAN && (khub__der_boolean(&ordered, &info) || !ordered)) ||
-        khub__der_take_optional(&info, KHUB__DER_INTEGER, &ignored) ||
-        khub__der_take_optional(&info, KHUB__DER_INNER, &ignored) || info.length)
+        (khub__der_next(&info) == KHUB__DER_INTEGER && skip_number(&info)) || skip_authority(&info) ||
+        info.length)
         return "what it attests can't be read";
     return NULL;
 }

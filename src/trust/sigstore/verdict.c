@@ -3,6 +3,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* What is quoted of a stranger's text must not steer a terminal, or end a line. */
+static void make_harmless(char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
+        if (c < ' ' || c == 0x7F) *text = '?';
+        if (c == 0xC2 && next >= 0x80 && next < 0xA0) text[0] = text[1] = '?'; /* U+0080 to U+009F */
+    }
+}
+
 int khub__refuse(khub__verdict *verdict, khub_signature_reason reason, const char *format, ...)
 {
     va_list values;
@@ -11,6 +21,7 @@ int khub__refuse(khub__verdict *verdict, khub_signature_reason reason, const cha
     va_start(values, format);
     vsnprintf(verdict->words, sizeof(verdict->words), format, values);
     va_end(values);
+    make_harmless(verdict->words);
     return -1;
 }
 
