@@ -158,7 +158,7 @@ def certificate_changes():
     yield fields("valid beyond 2050", "holds", dates=seq(clock(START), long_clock(2540000000)))
     yield fields("valid for ever", "holds", dates=seq(clock(START), tlv(24, b"99991231235959Z")))
     yield fields("with a subject", "profile", subject=name("somebody"))
-    yield fields("subject isn't a name", "profile", subject=seq(seq(oid("2.5.4.3"), utf8("x"))))
+    yield fields("subject isn't a name", bad, subject=seq(seq(oid("2.5.4.3"), utf8("x"))))
     for dotted, what in {KU: "key usage", EKU: "extended key usage", AKI: "authority's key", SAN: "subject", SKI: "own key", FULCIO + "1": "old issuer",
                          FULCIO + "8": "issuer", FULCIO + "9": "workflow", FULCIO + "12": "repository", FULCIO + "13": "commit"}.items():
         reason = {KU: "profile", EKU: "profile", AKI: "bad-chain", SAN: bad, SKI: "holds", FULCIO + "13": "holds"}.get(dotted, "identity")

@@ -288,7 +288,7 @@ static int read_digest(reading *r, const json_t *message)
     if (!object) return 0;
     if (ONLY(r, object, "algorithm", "digest") || get_text(&algorithm, r, object, "algorithm", REQUIRED))
         return -1;
-    if (strcmp(algorithm, "SHA2_256") != 0) return bad(r, "algorithm", "isn't SHA2_256");
+    if (!algorithm || strcmp(algorithm, "SHA2_256") != 0) return bad(r, "algorithm", "isn't SHA2_256");
     return get_bytes(&r->out->digest, r, object, "digest", SHA256_BYTES);
 }
 

@@ -5,9 +5,9 @@
 enum { HASH_BYTES = 32, HINT_BYTES = 4 };
 #define DASH "\xe2\x80\x94 " /* U+2014 and a space: how a line with a signature begins */
 
-static khub__span text_span(const char *text)
+static khub__span span_of(const khub__text *text)
 {
-    return (khub__span){(const unsigned char *)text, strlen(text)};
+    return (khub__span){(const unsigned char *)text->data, text->length};
 }
 
 /* The next line without its end. -1: there is none that ends. */
@@ -54,8 +54,7 @@ static int take_note_line(khub__span *from, khub__span *line)
 const char *khub__checkpoint_read(khub__checkpoint *out, khub__span text)
 {
     khub__span rest = text, line;
-    if (memchr(text.data ? text.data : (const unsigned char *)"", '\r', text.length))
-        return "it isn't a signed note";
+    if (!text.length || memchr(text.data, '\r', text.length)) return "it isn't a signed note";
     if (take_note_line(&rest, &line)) return "it has no origin";
     if (take_note_line(&rest, &line) || read_size(&out->tree_size, line)) return "it has no size of a tree";
     if (take_note_line(&rest, &line) || read_hash(out->root_hash, line)) return "it has no root hash";
@@ -189,8 +188,7 @@ int khub__log_promised(const khub__log *log, const khub__entry *entry, khub__ver
     khub__text_addf(&text, "\",\"logIndex\":%lld}", (long long)entry->log_index);
     int failed = text.failed, holds = 0;
     if (!failed)
-        holds =
-            khub__key_signed(&log->key, khub__key_digest(&log->key), text_span(text.data), entry->promise);
+        holds = khub__key_signed(&log->key, khub__key_digest(&log->key), span_of(&text), entry->promise);
     khub__text_free(&text);
     if (failed) return khub__refuse_memory(verdict);
     return holds ? 0
@@ -208,7 +206,7 @@ static int add_pem(khub__text *to, khub__span certificate)
     khub__base64_add(&pem, certificate, 64);
     khub__text_add(&pem, "-----END CERTIFICATE-----\n");
     int failed = pem.failed;
-    if (!failed) khub__base64_add(to, text_span(pem.data), 0);
+    if (!failed) khub__base64_add(to, span_of(&pem), 0);
     khub__text_free(&pem);
     return failed ? -1 : 0;
 }
@@ -254,7 +252,7 @@ int khub__log_entry_is(const khub__bundle *bundle, const khub__certificate *cert
     int failed = bundle->entry.version == 1 ? add_old(&text, bundle, certificate->whole, digest)
                                             : add_new(&text, bundle, certificate->whole, key, digest);
     failed = failed || text.failed;
-    int same = !failed && khub__span_is(text_span(text.data), bundle->entry.body);
+    int same = !failed && khub__span_is(span_of(&text), bundle->entry.body);
     khub__text_free(&text);
     if (failed) return khub__refuse_memory(verdict);
     return same ? 0

@@ -183,7 +183,7 @@ static int read_logs(khub__logs *logs, reading *r, const json_t *root, const cha
     void *items = NULL;
     int rc = read_list(&array, &items, &logs->count, sizeof(khub__log), r, root, list);
     logs->items = items;
-    for (size_t i = 0; rc == KHUB_OK && i < logs->count; i++)
+    for (size_t i = 0; rc == KHUB_OK && items && i < logs->count; i++)
         rc = read_log(&logs->items[i], r, json_array_get(array, i), list, i);
     return rc;
 }
@@ -238,7 +238,7 @@ static int read_authorities(khub__authorities *authorities, reading *r, const js
     void *items = NULL;
     int rc = read_list(&array, &items, &authorities->count, sizeof(khub__authority), r, root, list);
     authorities->items = items;
-    for (size_t i = 0; rc == KHUB_OK && i < authorities->count; i++) {
+    for (size_t i = 0; rc == KHUB_OK && items && i < authorities->count; i++) {
         khub__authority *a = &authorities->items[i];
         const json_t *item = json_array_get(array, i);
         rc = read_period(&a->period, r, item, list, i);

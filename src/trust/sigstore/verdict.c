@@ -13,7 +13,7 @@ static void make_harmless(char *text)
     }
 }
 
-int khub__refuse(khub__verdict *verdict, khub_signature_reason reason, const char *format, ...)
+int(khub__refuse)(khub__verdict *verdict, khub_signature_reason reason, const char *format, ...)
 {
     va_list values;
     if (verdict->reason != KHUB_SIGNATURE_HOLDS || verdict->no_memory) return -1;
@@ -25,7 +25,7 @@ int khub__refuse(khub__verdict *verdict, khub_signature_reason reason, const cha
     return -1;
 }
 
-int khub__refuse_memory(khub__verdict *verdict)
+int(khub__refuse_memory)(khub__verdict *verdict)
 {
     if (verdict->reason == KHUB_SIGNATURE_HOLDS) verdict->no_memory = 1;
     return -1;

@@ -17,6 +17,11 @@ int khub__refuse(khub__verdict *verdict, khub_signature_reason reason, const cha
 /* -1: there is no verdict, for lack of memory. */
 int khub__refuse_memory(khub__verdict *verdict);
 
+#ifdef __clang_analyzer__ /* it reads one source at a time, and must know what these return */
+#define khub__refuse(verdict, reason, ...) ((khub__refuse)(verdict, reason, __VA_ARGS__), -1)
+#define khub__refuse_memory(verdict)       ((khub__refuse_memory)(verdict), -1)
+#endif
+
 /* A stranger's text for a message: cut, and "?" for what isn't printable ASCII. */
 enum { KHUB__SHOWN_MAX = 41 };
 const char *khub__shown(char out[KHUB__SHOWN_MAX], const char *text);
