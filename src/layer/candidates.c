@@ -17,6 +17,7 @@ static int same_parent(const char *a, const char *b)
 
 static int takes_part(const khub__key_part *part, const khub__wanted_slot *slot)
 {
+    if (part->first && slot->first && part->first != slot->first) return 0;
     return khub__pattern_takes(part->pattern, slot->path) && !strcmp(part->layer, slot->layer);
 }
 

@@ -9,6 +9,7 @@ typedef struct khub__wanted_slot {
     const char *layer, *path;
     const struct khub__wanted_slot *parts;
     size_t part_count; /* 0: no run */
+    uint32_t first;    /* khub__first_segment of the path; 0: not looked at */
 } khub__wanted_slot;
 
 /* Why there is no candidate. */

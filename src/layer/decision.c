@@ -82,10 +82,11 @@ static int begin_group(khub__group *group, const khub__decision *d, khub_error *
 static void find_candidates(khub__candidates *all, const khub__decision *d, const khub_slot *slot)
 {
     khub__wanted_slot parts[KHUB__MAX_RUN];
-    khub__wanted_slot wanted = {slot->layer->name, slot->path, parts, slot->part_count};
+    khub__wanted_slot wanted = {slot->layer->name, slot->path, parts, slot->part_count,
+                                khub__first_segment(slot->path)};
     if (wanted.part_count > KHUB__MAX_RUN) wanted.part_count = 0; /* no key is that long */
     for (size_t i = 0; i < wanted.part_count; i++)
-        parts[i] = (khub__wanted_slot){slot->parts[i]->layer->name, slot->parts[i]->path, NULL, 0};
+        parts[i] = (khub__wanted_slot){slot->parts[i]->layer->name, slot->parts[i]->path, NULL, 0, 0};
     khub__candidates_find(all, d->sources->mapping, &wanted, d->sources->on, d->mode);
 }
 

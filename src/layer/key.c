@@ -83,6 +83,7 @@ static int take_pattern(reader *r, khub__key_part *part)
     r->out += n;
     *r->out++ = 0;
     r->at += n + 2;
+    part->first = khub__first_segment(part->pattern);
     return check_pattern(r, part->pattern);
 }
 
@@ -163,6 +164,16 @@ int khub__key_parse(khub__key **out, const char *text, const char *where, khub_e
         khub__free(key);
     }
     return rc;
+}
+
+/* FNV-1a, 32 bits: offset basis and prime as its authors give them. */
+uint32_t khub__first_segment(const char *path)
+{
+    uint32_t hash = 0x811c9dc5u;
+    if (*path == '*') return 0;
+    for (; *path && *path != '.'; path++)
+        hash = (hash ^ (unsigned char)*path) * 0x01000193u;
+    return hash ? hash : 1;
 }
 
 /* As with the "*" of file names: the last "**" takes one segment more whenever what follows it fails. */
