@@ -107,8 +107,18 @@ static void note_newer(const khub__refs *refs, const khub__wanted *wanted)
                   (long long)wanted->version, (long long)newest);
 }
 
+/* Where the Hub says that it stands; a cache that can't keep it is asked for it again. */
+static void keep(const khub__store *store, const char *revision, const char *commit)
+{
+    khub_error why = {0};
+    if (khub__store_set_ref(store, revision, commit, &why) != KHUB_OK)
+        khub__log(KHUB_LOG_DEBUG, "get", store->repo.id, "the cache doesn't keep where %s stands: %s",
+                  revision, why.message);
+}
+
 /* The list of branches and tags answers, and says which versions there are when it isn't there. */
-static int ask_version(khub__resolved *out, const khub__wanted *wanted, khub__client *client, khub_error *err)
+static int ask_version(khub__resolved *out, const khub__store *store, const khub__wanted *wanted,
+                       khub__client *client, khub_error *err)
 {
     khub__refs refs = {0};
     int rc = khub__client_refs(&refs, client, &wanted->repo, err);
@@ -119,6 +129,7 @@ static int ask_version(khub__resolved *out, const khub__wanted *wanted, khub__cl
     if (ref) {
         memcpy(out->commit, ref->commit, sizeof(out->commit));
         note_newer(&refs, wanted);
+        if (wanted->is_range) keep(store, ref->name, ref->commit); /* it is a version like any other */
     } else {
         rc = fail_version(&refs, wanted, err);
     }
@@ -142,14 +153,11 @@ static int ask(khub__resolved *out, const khub__store *store, const khub__wanted
                khub__client *client, khub_error *err)
 {
     int rc = wanted->version >= 0 || wanted->is_range || !*wanted->revision || is_nearly_a_version(wanted)
-                 ? ask_version(out, wanted, client, err)
+                 ? ask_version(out, store, wanted, client, err)
                  : khub__client_commit(out->commit, client, &wanted->repo, wanted->revision, err);
     if (rc != KHUB_OK) return rc;
     out->asked = 1;
-    khub_error why = {0};
-    if (khub__store_set_ref(store, wanted->revision, out->commit, &why) != KHUB_OK)
-        khub__log(KHUB_LOG_DEBUG, "get", wanted->repo.id, "the cache doesn't keep where %s stands: %s",
-                  wanted->revision, why.message);
+    keep(store, wanted->revision, out->commit);
     return KHUB_OK;
 }
 

@@ -137,7 +137,10 @@ def test_ranges(hub, cache, tmp_path):
     assert sorted(hub.paths()) == sorted(ranged)
     for name, version in (("org/good@ >= 1.0, < 3.0", 2), ("org/good@<=2.9,>0", 2)):  # the same range, written differently
         assert ok(khub(hub, cache, "get", name)).strip() == at(version)
+    assert ok(khub(hub, cache, "get", "org/good@v2")).strip() == at(2)  # known by now
     assert hub.paths() == []
+    refs = snapshot(cache, hub, branch="v2").parents[1] / "refs"
+    assert sorted(p.name for p in refs.iterdir()) == [">=1,<3", "v2"]
     assert ok(khub(hub, cache, "get", "org/good@>=1,<3", env={"KHUB_REFRESH_SECONDS": "0"})).strip() == at(2)
     assert hub.paths() == ["GET /api/kernels/org/good/refs"]
     assert ok(khub(hub, cache, "get", "org/good@v3")).strip() == at(3)
