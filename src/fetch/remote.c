@@ -96,6 +96,14 @@ static int open_one(khub__remote *out, khub__session *session, const khub__wante
     return rc;
 }
 
+int khub__remote_check_size(const khub__remote *remote, const char *path, uint64_t most, khub_error *err)
+{
+    const khub__tree_file *file = khub__tree_find(&remote->tree, path);
+    if (!file || file->size == UINT64_MAX || file->size <= most) return KHUB_OK;
+    return khub__fail(err, KHUB_E_FORMAT, "%s: its %s is %llu bytes long, at most %llu are read",
+                      remote->at.repo.id, path, (unsigned long long)file->size, (unsigned long long)most);
+}
+
 static int is_status(void *user, const char *path)
 {
     (void)user;
@@ -110,7 +118,8 @@ static int read_status(khub__status *out, khub__remote *remote, khub_error *err)
         !khub__tree_find(&remote->tree, "kernel-status.toml"))
         return KHUB_OK;
     khub__bytes text = {0};
-    int rc = khub__remote_fetch(remote, is_status, NULL, err);
+    int rc = khub__remote_check_size(remote, "kernel-status.toml", KHUB__STATUS_MAX_BYTES, err);
+    if (rc == KHUB_OK) rc = khub__remote_fetch(remote, is_status, NULL, err);
     if (rc != KHUB_OK) return rc;
     char *path = khub__path_join(remote->path, "kernel-status.toml");
     rc = path ? khub__file_read(&text, path, KHUB__STATUS_MAX_BYTES, err)

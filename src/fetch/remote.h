@@ -50,6 +50,10 @@ void khub__picked_free(khub__picked *picked); /* frees what it holds and zeroes 
  * asked when none is missing. */
 int khub__remote_bring(khub__remote *remote, khub__picked *picked, khub_error *err);
 
+/* For a file that is read as a whole, before it is fetched: KHUB_E_FORMAT when the list of files says that it
+ * is longer than `most` bytes. */
+int khub__remote_check_size(const khub__remote *remote, const char *path, uint64_t most, khub_error *err);
+
 /* Picks and brings. */
 int khub__remote_fetch(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err);
 

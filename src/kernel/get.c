@@ -187,7 +187,7 @@ static int prepare(char **library, khub_kernel *kernel, const khub__place *place
 {
     khub__metadata metadata = {0};
     const chain here = {kernel->name, before};
-    int rc = khub__repository_bring(&place->repository, kernel->variant, "metadata.json", err);
+    int rc = khub__repository_bring_metadata(&place->repository, kernel->variant, err);
     if (rc == KHUB_OK) rc = read_metadata(&metadata, kernel->build, err);
     kernel->version = metadata.version;
     if (rc == KHUB_OK) rc = bring(&place->repository, kernel->variant, err);

@@ -204,11 +204,24 @@ static int pick_build(void *user, const char *path)
     return !strstr(name + n, "/__pycache__/") && !ends_in(path, ".pyc");
 }
 
-int khub__repository_bring(const khub__repository *repository, const char *build, const char *file,
-                           khub_error *err)
+static int check_metadata(const khub__repository *repository, const char *build, khub_error *err)
 {
-    build_pick pick = {build, file};
-    return repository->remote ? khub__remote_fetch(repository->remote, pick_build, &pick, err) : KHUB_OK;
+    if (!repository->remote) return KHUB_OK;
+    khub__text path = {0};
+    khub__text_addf(&path, "build/%s/metadata.json", build);
+    char *name = khub__text_take(&path);
+    int rc = name ? khub__remote_check_size(repository->remote, name, KHUB__METADATA_MAX, err)
+                  : khub__fail_memory(err, "choosing a build");
+    khub__free(name);
+    return rc;
+}
+
+int khub__repository_bring_metadata(const khub__repository *repository, const char *build, khub_error *err)
+{
+    build_pick pick = {build, "metadata.json"};
+    int rc = check_metadata(repository, build, err);
+    if (rc != KHUB_OK || !repository->remote) return rc;
+    return khub__remote_fetch(repository->remote, pick_build, &pick, err);
 }
 
 int khub__repository_pick(khub__picked *out, const khub__repository *repository, const char *build,
@@ -245,9 +258,9 @@ static int look_at_metadata(void *user, khub__verdict *verdict, const char *text
     char *path = build ? khub__path_join(build, "metadata.json") : NULL;
     khub__metadata metadata = {0};
     khub_error why = {0};
-    int rc = path ? khub__repository_bring(context->repository, text, "metadata.json", err)
-                  : khub__fail_memory(err, "choosing a build");
-    int brought = rc;
+    int brought = path ? KHUB_OK : khub__fail_memory(err, "choosing a build");
+    int rc = path ? check_metadata(context->repository, text, &why) : brought;
+    if (rc == KHUB_OK) rc = brought = khub__repository_bring_metadata(context->repository, text, err);
     if (rc == KHUB_OK) rc = khub__metadata_read(&metadata, path, &why);
     if (rc == KHUB_OK && khub__archs_matter(name->backend))
         khub__archs_decide(verdict, name, context->platform, (const char *const *)metadata.archs,

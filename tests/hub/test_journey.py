@@ -399,6 +399,15 @@ def peer(hub, cache, revision, **env):
                                "HF_ENDPOINT": hub.endpoint, **env})
 
 
+@pytest.mark.parametrize("path, most", [(f"{BUILD}/metadata.json", 16 << 20), ("kernel-status.toml", 64 << 10)])
+def test_what_is_read_before_its_publisher_is_judged_is_short(hub, cache, path, most):
+    """Or whoever publishes could fill the disk."""
+    hub.repos["kernels/org/good"]["v1"][path] = b" " * (most + 1)
+    run = khub(hub, cache, "get", "org/good@v1")
+    assert run.returncode == 1 and f"{path} is {most + 1} bytes long, at most {most} are read" in run.stderr, run.stderr
+    assert not [p for p in hub.paths() if "/resolve/" in p]
+
+
 def test_what_the_peer_fetched_works_offline_by_version(hub, cache):
     commit = hub.commit(hub.repos["kernels/org/good"]["v1"])
     ok(peer(hub, cache, commit))  # by commit, as the kernels package does: no refs/v1
