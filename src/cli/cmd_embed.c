@@ -296,12 +296,20 @@ static int ends_with_json(const char *text)
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
-/* 1: begins as an entry of a mapping does, "LAYER=" or "LAYER(PATTERN)=". */
+/* 1: begins as an entry of a mapping does: "LAYER=", "LAYER(PATTERN)=" or "LAYER + LAYER=". */
 static int is_entry(const char *text)
 {
-    size_t n = *text >= '0' && *text <= '9' ? 0 : strspn(text, letters);
-    if (n && text[n] == '(') n += strcspn(text + n, ") ") + 1;
-    return n && strlen(text) > n && text[n] == '=';
+    for (;;) {
+        size_t n = *text >= '0' && *text <= '9' ? 0 : strspn(text, letters);
+        if (!n) return 0;
+        text += n;
+        if (*text == '(') text += strcspn(text, ") ");
+        if (*text == ')') text++;
+        if (*text == '=') return 1;
+        text += strspn(text, " ");
+        if (*text++ != '+') return 0;
+        text += strspn(text, " ");
+    }
 }
 
 /* "--kernels FILE" would embed the file's name. What is on the disk doesn't count: it isn't always the same.

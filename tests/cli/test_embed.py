@@ -307,7 +307,10 @@ def test_single_layers_over_the_default_mapping(tmp_path, model):
 def test_a_text_that_looks_like_an_item(model):
     refused(khub("--model", model, "--kernels", "x=5", "hello"), 2, 'x=5: there is no layer "x"', "if x=5 is a text, write --kernels -- x=5")
     refused(khub("--model", model, "--kernels", "Gelu=khub/norm", "hello"), 2, "did you mean GeLU?")
-    for text in ("E = mc2", "a b=c", "=", "2=3+", "so: x=5"):
+    refused(khub("--model", model, "--kernels", "a + b(c)=d", "hello"), 2, 'there is no layer "a"')
+    found = report(model, "--kernels", "Linear(**.dense) + GeLU=")
+    assert [slot["kernel"] for slot in found["slots"] if slot["layer"] == "LinearGeLU"] == [None] * CONFIG["num_hidden_layers"]
+    for text in ("E = mc2", "a b=c", "=", "2=3+", "so: x=5", "a +", "a + b", "a(b c)=d", "a(b", "+a=b"):
         assert vectors("--model", model, "--kernels", text).shape == (1, 8)
     assert vectors("--model", model, "--kernels", "--", "x=5").shape == (1, 8)
 
