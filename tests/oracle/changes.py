@@ -397,6 +397,8 @@ def checkpoint_changes(kind, log, other):
     same = "— witness.test " + b64(log.id[:4] + b"witness's signature") + "\n"
     yield checkpoint("with a witness of the same hint after it", forged, lambda c: c + same)
     yield checkpoint("with a witness of the same hint before it", forged, lambda c: c.replace("\n\n", "\n\n" + same))
+    yield checkpoint("with 63 witnesses", "holds", lambda c: c + witness * 63)
+    yield checkpoint("with 64 witnesses", bad, lambda c: c + witness * 64)
     yield checkpoint("with a line that is no signature", bad, lambda c: c + "anything\n")
     yield checkpoint("with a hint alone", bad, lambda c: c + "— witness.test " + b64(b"hint") + "\n")
     yield checkpoint("with a dash of ASCII", bad, lambda c: c.replace("—", "-"))
@@ -512,6 +514,8 @@ def timestamp_changes(authority):
     yield from both("with two signers", {"token": lambda t: {**t, "signers": [t["signers"][0], {**t["signers"][0], "version": integer(3)}]}}, bad)
     yield from one("by another number", "no-time", who=seq(authority.stamp_top.name, integer(8)))
     yield from one("by another name", "no-time", who=seq(name("other"), integer(7)))
+    yield from one("by what isn't a name", bad, who=seq(seq(set_of(seq(octets(b"UD\n"), tlv(19, b"test")))), integer(7)))
+    yield from token("with a digest that isn't an algorithm", bad, digests=set_of(seq(oid(SHA256)), seq(integer(1))))
     yield from one("by its key's name", bad, who=implicit(0, b"7" * 20))
     yield from one("hashed in another way", "no-time", digest=seq(oid("2.16.840.1.101.3.4.2.2")))
     yield from one("hashed with SHA-1", "no-time", digest=seq(oid("1.3.14.3.2.26")))

@@ -99,7 +99,7 @@ STRICTER = {
     "Signature of the certificate": r"certificate's signature has spare bits$",
     "Certificate logs": r"log timestamp: (of another log|before the log began|of an RSA key|of a DSA key)$",
     "Entry": r"entry: (kind taken out|apiVersion taken out|one more field|one more field inside|not canonical|a space after it)$",
-    "Note": r"note: lines ended by CR LF$|checkpoint: (with two blank lines|with a line that is no signature)$",
+    "Note": r"note: lines ended by CR LF$|checkpoint: (with two blank lines|with 64 witnesses|with a line that is no signature)$",
     "Names of logs": r"checkpoint: (signed in another name|signed by another log, in this one's name|with a witness of the same hint after it)$",
     "Timestamps": r"timestamp( beside the log's time)?: (version 2|serial number negative|half a second after the certificate|with a fraction of a nanosecond|with extensions|with a critical "
                   r"extension|(content_type|digest|certificate) (taken out|twice)|digest of two values|another content|another certificate's hash|algorithm is another|of version 9|with(out|"

@@ -2,7 +2,7 @@
 
 #include "trust/sigstore/base64.h"
 
-enum { HASH_BYTES = 32, HINT_BYTES = 4 };
+enum { HASH_BYTES = 32, HINT_BYTES = 4, SIGNATURES_MAX = 64 };
 #define DASH "\xe2\x80\x94 " /* U+2014 and a space: how a line with a signature begins */
 
 static khub__span span_of(const khub__text *text)
@@ -92,7 +92,10 @@ static int judge_signatures(const khub__log *log, const khub__checkpoint *checkp
     khub__span rest = checkpoint->signatures, line, name, signature;
     unsigned char bytes[1024];
     int found = 0;
-    while (take_line(&rest, &line) == 0) {
+    for (int count = 0; take_line(&rest, &line) == 0; count++) {
+        if (count == SIGNATURES_MAX)
+            return khub__refuse(verdict, KHUB_SIGNATURE_BAD_CHECKPOINT,
+                                "checkpoint: it has more than %d signatures", SIGNATURES_MAX);
         if (read_signature(&name, &signature, bytes, sizeof(bytes), line))
             return khub__refuse(verdict, KHUB_SIGNATURE_BAD_CHECKPOINT,
                                 "checkpoint: a line of its signatures isn't one");

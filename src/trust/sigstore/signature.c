@@ -23,14 +23,15 @@ typedef struct judging {
     khub__certificate certificate; /* the signer's */
     khub__key key;                 /* its */
     khub__timestamp timestamps[KHUB__TIMESTAMPS_MAX];
-    int64_t
-        times_us[TIMES_MAX]; /* when it was signed, as proven; the log's is proven later, by its promise */
+    /* when it was signed, as proven; the log's is proven later, by its promise */
+    int64_t times_us[TIMES_MAX];
     size_t time_count;
     int64_t timestamp_us; /* the first of the times that a timestamp authority proved; -1: none */
     answer signed_by[KHUB__ROOT_ENTRIES_MAX]; /* by the index of root->authorities */
     const khub__certificate *issuer;
     const khub__log *log;
     khub__signer signer;
+    int holds; /* nothing but this lets a signature pass */
 } judging;
 
 static int read_certificates(judging *j)
@@ -263,7 +264,7 @@ static int conclude(khub_signature *out, const judging *j, const char *name, khu
     memset(out, 0, sizeof(*out));
     if (j->verdict.no_memory || keep_texts(out, j)) return khub__fail_memory(err, "judging a signature");
     keep_facts(out, j);
-    if (out->reason == KHUB_SIGNATURE_HOLDS) return KHUB_OK;
+    if (j->holds) return KHUB_OK;
     return khub__fail(err, KHUB_E_UNTRUSTED, "%s: the signature doesn't count (%s): %s",
                       name ? name : "signature", khub_signature_reason_name(out->reason), out->words);
 }
@@ -297,13 +298,16 @@ static int read_options(judging *j, khub_trusted_root **opened, const khub_signa
     return rc;
 }
 
-/* Judges, unless there is a verdict already. */
+/* Judges, unless there is a verdict already. (Each refusal comes with its reason; a mistake here that left
+ * one out would still refuse.) */
 static int verify(khub_signature *out, judging *j, const char *bundle, size_t bytes,
                   const khub_signature_options *options, const char *name, khub_error *err)
 {
     khub_trusted_root *opened = NULL;
     int rc = read_options(j, &opened, options, err);
-    if (rc == KHUB_OK && j->verdict.reason == KHUB_SIGNATURE_HOLDS) judge(j, bundle, bytes);
+    if (rc == KHUB_OK && j->verdict.reason == KHUB_SIGNATURE_HOLDS) j->holds = judge(j, bundle, bytes) == 0;
+    if (!j->holds)
+        khub__refuse(&j->verdict, KHUB_SIGNATURE_FORGED, "signature: it was refused without a reason");
     if (rc == KHUB_OK) rc = conclude(out, j, name, err);
     khub__key_free(&j->key);
     khub__bundle_free(&j->bundle);

@@ -198,7 +198,7 @@ static const char *read_signer_info(khub__timestamp *out, khub__span set)
     int version;
     if (khub__der_take(&set, KHUB__DER_SEQUENCE, &info) || set.length) return "it hasn't exactly one signer";
     if (khub__der_small(&version, &info) || version != 1 || khub__der_take(&info, KHUB__DER_SEQUENCE, &who) ||
-        khub__der_take_whole(&who, KHUB__DER_SEQUENCE, &out->issuer) ||
+        khub__der_take_whole(&who, KHUB__DER_SEQUENCE, &out->issuer) || !khub__der_is_name(out->issuer) ||
         khub__der_take(&who, KHUB__DER_INTEGER, &out->serial) || who.length || take_algorithm(&digest, &info))
         return "its signer can't be read";
     out->attributes = info;
@@ -226,12 +226,21 @@ static const char *read_embedded(khub__timestamp *out, khub__span *from)
     return NULL;
 }
 
+/* The digests that are listed, each an algorithm. */
+static int read_digests(khub__timestamp *out, khub__span *from)
+{
+    khub__span list, oid;
+    if (khub__der_take(from, KHUB__DER_SET, &out->digests)) return -1;
+    for (list = out->digests; list.length;)
+        if (take_algorithm(&oid, &list)) return -1;
+    return 0;
+}
+
 static const char *read_signed_data(khub__timestamp *out, khub__span data)
 {
     khub__span content, inner, info, signers;
     int version;
-    if (khub__der_small(&version, &data) || version < 1 || version > 5 ||
-        khub__der_take(&data, KHUB__DER_SET, &out->digests) ||
+    if (khub__der_small(&version, &data) || version < 1 || version > 5 || read_digests(out, &data) ||
         khub__der_take(&data, KHUB__DER_SEQUENCE, &content) || take_oid(&content, timestamp_info) ||
         khub__der_take(&content, KHUB__DER_INNER, &inner) || content.length ||
         khub__der_take(&inner, KHUB__DER_OCTET_STRING, &info) || inner.length)
