@@ -1,10 +1,9 @@
 /* Layers: named slots for functions. kernelize swaps the function in a slot, nothing else.
  *
- * Threads: what changes the slots of one model (khub_layers_add, khub_slot_bind, khub_slot_slice,
- * khub_kernelize, khub_standardize) is for one thread at a time. Calls run in any threads at the same time,
- * also while khub_kernelize or khub_standardize swaps: a call ends with the function and the prepared weights
- * that it began with. What was replaced is freed, and its kernel given up, at the first swap after the last
- * call in it ended. */
+ * Threads: what adds, binds, fills and switches the slots of one model is for one thread at a time. Calls run
+ * in any threads at the same time, also while another one fills or switches: a call ends with the function
+ * and the prepared weights that it began with. What was replaced is freed, and its kernel given up, at the
+ * first swap after the last call in it ended. */
 #ifndef KHUB_LAYER_H
 #define KHUB_LAYER_H
 

@@ -268,7 +268,6 @@ static int try_slot(khub__choice *choice, khub__decision *d, const khub_slot *sl
         if (rc != KHUB_OK) return rc;
     }
     choice->settled = choice->filling != NULL;
-    group->on_purpose |= is_off(offer->entry);
     if (!choice->filling && (++choice->at == group->all.count || is_off(offer->entry))) settle_empty(choice);
     if (choice->settled) settle_parts(d, slot, choice);
     return KHUB_OK;

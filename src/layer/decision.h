@@ -24,9 +24,8 @@ typedef struct khub__group {
     int of_runs; /* 1: each stands for several slots, which may be served one by one instead */
     khub__candidates all;
     khub__offer offers[KHUB__CANDIDATES];
-    char *miss;     /* why there are none, or none is wanted; owned; NULL: there are */
-    int named;      /* the mapping names a kernel for them */
-    int on_purpose; /* it leaves them standard, once the candidates before that failed */
+    char *miss; /* why there are none, or none is wanted; owned; NULL: there are */
+    int named;  /* the mapping names a kernel for them */
     size_t slots;
     size_t misses;     /* of them that no kernel serves, nor a run that they are part of */
     size_t first_miss; /* the first of these */

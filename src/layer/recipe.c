@@ -204,7 +204,6 @@ static int make(const maker *m, khub_dtype dtype)
         rc = khub_kernel_function(&m->recipe->function, m->recipe->source->kernel, m->spec->function, m->err);
     if (rc == KHUB_OK) rc = take_prepared(m);
     m->recipe->deterministic = m->spec->deterministic;
-    m->recipe->backward = m->spec->backward;
     return rc == KHUB_OK ? own_texts(m) : rc;
 }
 
@@ -224,7 +223,7 @@ static int same_recipe(const khub__recipe *a, const khub__recipe *b)
                a->prepare.call == b->prepare.call && !strcmp(a->name, b->name) &&
                a->in_order == b->in_order && !memcmp(a->order, b->order, sizeof(a->order)) &&
                a->prepared_arg == b->prepared_arg && a->deterministic == b->deterministic &&
-               a->backward == b->backward && a->axis_count == b->axis_count;
+               a->axis_count == b->axis_count;
     for (size_t i = 0; same && i < a->axis_count; i++)
         same = same_axis(&a->axes[i], &b->axes[i]);
     return same;

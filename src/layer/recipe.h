@@ -20,7 +20,7 @@ struct khub__recipe {
     khub_function function, prepare;
     const char *name, *prepare_name; /* of these functions; the latter NULL: nothing is prepared */
     int32_t order[KHUB__MAX_ARGS];
-    int in_order, deterministic, backward;
+    int in_order, deterministic;
     int32_t prepared_arg; /* -1: none */
     khub_slot_axis *axes;
     size_t axis_count;

@@ -120,7 +120,6 @@ int khub__sources_get(khub__sources *sources, khub_error *err)
     khub__free(list);
     for (; rc == KHUB_OK && sources->done < sources->count; sources->done++) {
         khub__asked *asked = sources->asked[sources->done];
-        asked->done = 1;
         if (!asked->get.kernel) continue;
         asked->source = khub__source_of(sources->layers, asked->get.kernel);
         asked->get.kernel = NULL;

@@ -9,7 +9,6 @@
 /* One kernel of a mapping, asked for once however many slots want it. */
 typedef struct khub__asked {
     khub__get get;
-    int done;
     khub__source *source; /* counted; NULL: it couldn't be had, as get.why says */
 } khub__asked;
 
