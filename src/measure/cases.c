@@ -421,6 +421,15 @@ size_t khub__case_bytes(const khub__case *c, int32_t arg)
     return bytes;
 }
 
+int32_t khub__case_in_place(const khub__case *c, int32_t arg)
+{
+    family f = plan_of(c->layer)->family;
+    if (!c->args[arg].is_output || c->args[arg].is_none) return -1;
+    if (f == ROTARY) return arg + 2; /* q_out, k_out, q, k */
+    if (f != ROWS && f != SAME) return -1;
+    return khub__layer_position(c->layer, strcmp(c->layer->args[arg].name, "sum") != 0 ? "x" : "residual");
+}
+
 int khub__case_is_batched(const khub__case *c, int32_t arg)
 {
     const plan *p = plan_of(c->layer);

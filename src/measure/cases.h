@@ -71,6 +71,9 @@ void khub__case_fill(const khub__case *c, int32_t arg, void *to);
 /* Bytes of a tensor argument's elements; 0 for what is no tensor, or left out. */
 size_t khub__case_bytes(const khub__case *c, int32_t arg);
 
+/* Position of the input whose memory this output may have, by docs/layers.md; -1: none. */
+int32_t khub__case_in_place(const khub__case *c, int32_t arg);
+
 /* 1 when a batch is counted by axis 0 of this argument (out, x, q, …; not weights): rows of it are
  * independent of each other. 0 for everything when the case has one axis only. */
 int khub__case_is_batched(const khub__case *c, int32_t arg);

@@ -26,6 +26,7 @@ static const char *stage_words(khub__stage stage)
         [KHUB__STAGE_START] = " with memory that begins where its tensors do",
         [KHUB__STAGE_SHIFTED] = " one element behind 64-byte alignment",
         [KHUB__STAGE_STRIDED] = " with rows that lie apart",
+        [KHUB__STAGE_IN_PLACE] = " in the memory of the input",
         [KHUB__STAGE_REPEATS] = " when called again",
         [KHUB__STAGE_SLICES] = " on a slice",
         [KHUB__STAGE_BATCHES] = " on some rows of the batch",

@@ -382,6 +382,33 @@ static int run_strided(trial *t, khub_error *err)
     return run_placed(t, KHUB__STRIDED, "with rows that lie apart", err);
 }
 
+/* Outputs in the memory of inputs, where the layer allows it; what comes out is copied to where it is looked
+ * for. */
+static int run_in_place(trial *t, khub_error *err)
+{
+    khub__arguments args;
+    khub_error why = {0};
+    int shared = 0, rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
+    for (int32_t i = 0; i < t->c->layer->arg_count && rc == KHUB_OK; i++) {
+        int32_t in = khub__case_in_place(t->c, i);
+        if (in >= 0) args.values[i] = args.values[in], shared = 1;
+    }
+    if (shared && call(t, &t->target, &args, &why) == KHUB_OK) {
+        for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
+            int32_t in = khub__case_in_place(t->c, i);
+            if (in < 0) continue;
+            khub__guarded_get(&args.buffers[in], t->scratch);
+            khub__guarded_put(&args.buffers[i], t->scratch);
+        }
+        look_at_bits(t, &args, KHUB_CHECK_PLACES, 0, 0, "in the memory of the input");
+    } else if (shared) {
+        khub__found(t->tester->layer, KHUB_CHECK_RETURNS, t->name, 0,
+                    "an error in the memory of the input: %s", why.message);
+    }
+    khub__arguments_free(&args);
+    return rc;
+}
+
 /* Several calls on the same arguments. */
 static int run_repeats(trial *t, khub_error *err)
 {
@@ -565,9 +592,9 @@ static int run_threads(trial *t, khub_error *err)
 static int (*const stages[KHUB__STAGES])(trial *t, khub_error *err) = {
     [KHUB__STAGE_END] = run_end,         [KHUB__STAGE_START] = run_start,
     [KHUB__STAGE_ALIGNED] = run_aligned, [KHUB__STAGE_SHIFTED] = run_shifted,
-    [KHUB__STAGE_STRIDED] = run_strided, [KHUB__STAGE_REPEATS] = run_repeats,
-    [KHUB__STAGE_SLICES] = run_slices,   [KHUB__STAGE_BATCHES] = run_batches,
-    [KHUB__STAGE_THREADS] = run_threads};
+    [KHUB__STAGE_STRIDED] = run_strided, [KHUB__STAGE_IN_PLACE] = run_in_place,
+    [KHUB__STAGE_REPEATS] = run_repeats, [KHUB__STAGE_SLICES] = run_slices,
+    [KHUB__STAGE_BATCHES] = run_batches, [KHUB__STAGE_THREADS] = run_threads};
 
 /* A pass over all numbers looks at the numbers alone. */
 static int is_wanted(const trial *t, khub__stage stage)

@@ -48,6 +48,7 @@ LIES = [
     ("writes_before", "memory", "wrote before the start of out (byte -2 from its first)"),
     ("alignment", "places", "with memory that ends where its tensors do"),
     ("strides", "places", "with rows that lie apart"),
+    ("in_place", "places", "out[0] is 0 in the memory of the input, 1.6484375 otherwise"),
     ("batch", "batches", "out[0] is 1.6484375 alone, 1.65625 otherwise"),
     ("threads", "threads", "beside other threads' calls"),
     ("adds", "repeats", "over an out of zeros"),

@@ -16,6 +16,7 @@ enum {
     STRIDES,   /* takes rows for neighbours */
     BATCH,     /* another result where there is more than one row */
     THREADS,   /* another result while another call is going on */
+    IN_PLACE,  /* clears out before it reads x */
     ADDS,      /* to what out holds */
     SPOILS,    /* x */
     CRASHES,   /* with more than 500 elements */
@@ -110,6 +111,8 @@ FAKE(relu)
     if (FAKE_LIE == RAISES && count(x) == 0) return raise_error("ValueError", "relu: nothing to do");
     if (count(x) == 0) return 0;
     int lie = lies(out);
+    for (int64_t i = 0; FAKE_LIE == IN_PLACE && i < count(out); i++)
+        put(out, at(out, i), 0);
     for (int64_t i = 0; i < count(x); i++) {
         float f = get(x, at(x, i)), y = f < 0 ? 0 : f;
         if (FAKE_LIE == ADDS && get(out, at(out, i)) == 0) y += 1;
