@@ -107,6 +107,12 @@ def test_few_open_files(hub, tmp_path, most):
     check(tmp_path / "cache")
 
 
+def test_what_stands_in_the_way_of_the_locks_is_named(hub, tmp_path):
+    (tmp_path / ".locks").write_text("")
+    run = get(hub, tmp_path)
+    assert run.returncode == 1 and f"{tmp_path}/.locks/kernels--org--good: can't make it" in run.stderr, run.stderr
+
+
 def tidy_up(hub, folder, times):
     """Someone removes `folder` each time when a library is asked for."""
     def answer(handler):

@@ -158,14 +158,19 @@ static void tag(int cache)
     close(fd);
 }
 
+/* What of the cache it is that can't be made or opened. */
+typedef enum { PART_REPOSITORY, PART_CACHE, PART_LOCKS } blame;
+
 /* Makes FOLDER with snapshots/ in it at once: a folder without is a broken one to the other tools. */
-static int make_folder(int cache, const char *name)
+static int make_folder(blame *blamed, int cache, const char *name)
 {
     char draft[KHUB__TEMPORARY_MAX], inner[KHUB__TEMPORARY_MAX + 16];
+    *blamed = PART_LOCKS;
     if (mkdirat(cache, ".locks", 0777) != 0 && errno != EEXIST) return -1;
     khub__disk_temporary(draft, ".locks/.khub-", ".tmp");
     snprintf(inner, sizeof(inner), "%s/snapshots", draft);
     if (mkdirat(cache, draft, 0777) != 0) return -1;
+    *blamed = PART_REPOSITORY;
     if (mkdirat(cache, inner, 0777) == 0 && renameat(cache, draft, cache, name) == 0) return 0;
     int saved = errno;
     unlinkat(cache, inner, AT_REMOVEDIR);
@@ -175,21 +180,30 @@ static int make_folder(int cache, const char *name)
     return -1;
 }
 
-/* *no_cache becomes 1 when it is the cache itself that can't be made. */
-static int open_folder(int *no_cache, const khub__store *store, int make)
+static int open_folder(blame *blamed, const khub__store *store, int make)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
-    *no_cache = 0;
+    *blamed = PART_REPOSITORY;
     int fd = open(store->folder, flags);
     if (fd >= 0 || errno != ENOENT || !make) return fd;
     int cache = make_above(store->cache) == 0 ? open(store->cache, flags) : -1;
-    *no_cache = cache < 0;
+    if (cache < 0) *blamed = PART_CACHE;
     if (cache < 0) return -1;
     tag(cache);
-    int rc = make_folder(cache, khub__path_name(store->folder)), saved = errno;
+    int rc = make_folder(blamed, cache, khub__path_name(store->folder)), saved = errno;
     close(cache);
     errno = saved;
     return rc == 0 ? open(store->folder, flags) : -1;
+}
+
+static int fail_locks(khub_error *err, const khub__store *store)
+{
+    char folder[KHUB__DISK_PATH_MAX];
+    int e = errno;
+    snprintf(folder, sizeof(folder), "%s/.locks", store->cache);
+    khub__store locks = {.cache = store->cache, .folder = folder};
+    errno = e;
+    return khub__disk_fail(err, &locks, khub__path_name(store->folder), "make it");
 }
 
 /* Goes from `dir` (which is closed) into a directory of it. */
@@ -206,12 +220,12 @@ static int step(int dir, const char *name, int make)
 }
 
 /* Fills *out, or leaves out->dir -1 with errno. */
-static void walk(khub__spot *out, int *no_cache, const khub__store *store, const char *path, int make)
+static void walk(khub__spot *out, blame *blamed, const khub__store *store, const char *path, int make)
 {
     char part[256]; /* as long as a name may be, and its NUL */
     const char *slash;
     out->name = path;
-    out->dir = open_folder(no_cache, store, make);
+    out->dir = open_folder(blamed, store, make);
     while (out->dir >= 0 && (slash = strchr(out->name, '/')) != NULL) {
         size_t length = (size_t)(slash - out->name);
         if (length >= sizeof(part)) {
@@ -230,12 +244,13 @@ static void walk(khub__spot *out, int *no_cache, const khub__store *store, const
 int khub__spot_open(khub__spot *out, const khub__store *store, const char *path, int make, khub_error *err)
 {
     enum { ATTEMPTS = 10 };
-    int no_cache;
-    walk(out, &no_cache, store, path, make);
+    blame blamed;
+    walk(out, &blamed, store, path, make);
     for (int i = 1; make && out->dir < 0 && errno == ENOENT && i < ATTEMPTS; i++)
-        walk(out, &no_cache, store, path, make); /* someone removed a directory that was just made */
+        walk(out, &blamed, store, path, make); /* someone removed a directory that was just made */
     if (out->dir >= 0) return KHUB_OK;
-    if (no_cache) return fail_to_make(err, store->cache);
+    if (blamed == PART_CACHE) return fail_to_make(err, store->cache);
+    if (blamed == PART_LOCKS) return fail_locks(err, store);
     if (errno == ENOTDIR && khub__disk_check_cache(store->cache, err) != KHUB_OK) return KHUB_E_IO;
     return make || errno != ENOENT
                ? khub__disk_fail(err, store, path, make ? "make it" : "open it")
@@ -280,7 +295,8 @@ int khub__disk_put(const khub__store *store, const char *path, const void *data,
     /* in the repository's own folder: the other tools take every file in refs/ for a ref */
     char name[KHUB__TEMPORARY_MAX];
     khub__disk_temporary(name, ".khub-", ".tmp");
-    int unneeded, folder = open_folder(&unneeded, store, 0);
+    blame unneeded;
+    int folder = open_folder(&unneeded, store, 0);
     if (folder < 0 || write_temporary(folder, name, data, bytes) != 0) {
         rc = khub__disk_fail(err, store, path, "write it");
     } else if (renameat(folder, name, spot.dir, spot.name) != 0) {
