@@ -122,7 +122,7 @@ static int take(int argc, char **argv, int *i, const cli_option *options, size_t
         return 1;
     }
     if (!value && *i + 1 < argc) value = argv[++*i];
-    if (!value) {
+    if (!value || !*value) { /* "--cache-dir $UNSET" doesn't mean the usual cache */
         cli_usage(argv[0], "%s needs a value", option->name);
         return -1;
     }

@@ -48,9 +48,10 @@ static int judge(const khub__remote *remote, const khub__picked *picked, khub_er
 
 static int fail_none(const khub__remote *remote, const char *const *patterns, khub_error *err)
 {
-    return khub__fail(err, KHUB_E_NOTFOUND, "%s: none of its %zu files matches the pattern%s",
-                      remote->wanted.repo.id, remote->tree.count,
-                      patterns && patterns[0] && patterns[1] ? "s" : "");
+    int is_one = patterns && patterns[0] && !patterns[1];
+    return khub__fail(err, KHUB_E_NOTFOUND, "%s: none of its %zu files matches the pattern%s%.200s",
+                      remote->wanted.repo.id, remote->tree.count, is_one ? " " : "s",
+                      is_one ? patterns[0] : "");
 }
 
 static int download(khub_snapshot *out, khub__session *session, const khub__wanted *wanted,

@@ -32,7 +32,7 @@ def add(cache, kind, repo, commit, files, refs=(), name=git_hash):
 
 
 def khub_cache(cache, *arguments, **environment):
-    """khub cache …, on that cache alone."""
+    """khub cache …, on that cache alone; "": on the one that the environment names."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("HF_", "KERNELS_", "HUGGINGFACE_", "XDG_"))}
-    return subprocess.run([KHUB, "cache", *map(str, arguments), "--cache-dir", str(cache)], capture_output=True, text=True,
+    return subprocess.run([KHUB, "cache", *map(str, arguments), *(["--cache-dir", str(cache)] if cache else [])], capture_output=True, text=True,
                           timeout=120, env=clean | environment)

@@ -100,6 +100,12 @@ def test_other_words_before_the_command():
     refuses(khub("-q", "nonsense"), 2, 'no command "nonsense"')
 
 
+@pytest.mark.parametrize("words", [["cache", "prune", "--cache-dir", ""], ["cache", "ls", "--cache-dir="], ["get", "org/x@v1", "--trust", ""], ["tokenize", "-n", "", "x"]])
+def test_an_option_whose_value_is_empty(words):
+    """--cache-dir "$UNSET" isn't the usual cache."""
+    refuses(khub(*words), 2, f"{next(w for w in words if w.startswith('-')).rstrip('=')} needs a value")
+
+
 @pytest.mark.parametrize("words, meant", [
     (["downlaod"], "download"), (["help", "donwload"], "download"), (["platfrom", "--help"], "platform"), (["cal"], "call"),
     (["get", "org/x@v1", "--ofline"], "--offline"), (["get", "org/x@v1", "--trsut=org"], "--trust")])
