@@ -1,6 +1,6 @@
 /* khub_compare: what is tried, with which cases, in which process. */
 #include "base/error.h"
-#include "base/memory.h"
+#include "base/log.h"
 #include "base/options.h"
 #include "kernel/kernel.h"
 #include "measure/report.h"
@@ -184,6 +184,7 @@ static void try_layer(const job *j, khub_compare_layer *layer)
     khub_compare_report *report = j->report;
     khub__tester tester = {.layer = layer, .progress = &report->progress, .threads = j->threads};
     khub_error why = {0};
+    khub__log(KHUB_LOG_DEBUG, "compare", layer->kernel, "%s", layer->layer);
     int rc = find_target(&tester.target, j, layer, &why);
     if (rc == KHUB_OK) rc = find_other(&tester.other, j, tester.target.layer, &why);
     if (rc == KHUB_OK) rc = j->options.case_name ? try_one(j, &tester, &why) : try_sweep(j, &tester, &why);

@@ -64,7 +64,9 @@ int khub__report_ended(khub_compare_report *report, const khub__end *end, khub_e
         return khub__fail(err, KHUB_E_LOAD, "loading the kernel ended the process: %s", how);
     khub_compare_layer *layer = &report->layers[progress->layer];
     const char *when = stage_words(progress->stage);
-    if (progress->fault.hit) {
+    if (progress->stage == KHUB__STAGE_OTHER) {
+        khub__found(layer, KHUB_CHECK_IDENTICAL, progress->name, 0, "the process ended%s: %s", when, how);
+    } else if (progress->fault.hit) {
         fault_words(fault, sizeof(fault), report);
         khub__found(layer, KHUB_CHECK_MEMORY, progress->name, 0, "%s%s", fault, when);
     } else {
@@ -120,6 +122,9 @@ void khub__report_judge(khub_compare_layer *layer)
     layer->is_deterministic = all_of(layer, bits, sizeof(bits) / sizeof(*bits));
     if (all_of(layer, never, sizeof(never) / sizeof(*never)) == KHUB_VERDICT_NO) layer->broken = 1;
     if (layer->deterministic && layer->is_deterministic == KHUB_VERDICT_NO) layer->broken = 1;
+    if (layer->cases && layer->refused == layer->cases && !layer->error[0])
+        snprintf(layer->error, sizeof(layer->error), "no call succeeded: %s",
+                 layer->findings[KHUB_CHECK_RETURNS].words);
     khub__accuracy_finish(&layer->worst);
     for (size_t i = 0; i < layer->row_count; i++) {
         khub__accuracy_finish(&layer->rows[i].kernel);

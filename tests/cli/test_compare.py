@@ -90,6 +90,19 @@ def test_an_error_is_no_broken_promise():
     assert layer["checks"]["returns"]["what"].endswith("ValueError: relu: nothing to do")
 
 
+def test_no_call_succeeds():
+    """Nothing was compared: no success."""
+    run = khub("compare", f"{REPOS}/good:scale", "--layer=ReLU", "--case=float32/normal/3x5")
+    assert run.returncode == 1 and "no call succeeded: an error: ReLU" in run.stdout and "not compared: 1 cases" in run.stdout
+
+
+def test_the_other_one_crashes():
+    """Which is told, and no fault of the first."""
+    (layer,) = compare(REPOS / "liar_honest", REPOS / "liar_crashes", "--dtype=bfloat16")
+    assert "in the other implementation: SIGABRT" in layer["checks"]["identical"]["what"]
+    assert broken(layer) == {"identical"} and layer["checks"]["slices"]["tried"] > 50
+
+
 def test_other_layers_go_on(tmp_path):
     """One layer whose function crashes, one that layers.md doesn't have; the third is compared."""
     from fakes import copy
