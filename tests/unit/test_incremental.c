@@ -250,6 +250,43 @@ START_TEST(promises_and_modes)
 }
 END_TEST
 
+/* Slots on the CPU of a machine with a GPU get builds for CPUs; slots on its GPU none. */
+START_TEST(the_device_of_the_slots)
+{
+    static const struct {
+        const char *device, *words; /* NULL: served */
+    } table[] = {{NULL, NULL},
+                 {"cpu", NULL},
+                 {"cuda:90", "built for backend cpu, the machine's is cu128"},
+                 {"cuda", "built for backend cpu, the machine's is cu128"},
+                 {"rocm", "rocm"}};
+    khub_error err = {0};
+    struct model m;
+    struct utsname machine;
+    char json[300];
+    khub_platform *platform;
+    make(&m);
+    uname(&machine);
+    snprintf(
+        json, sizeof(json),
+        "{\"os\":\"linux\",\"arch\":\"%s\",\"backend\":\"cu128\",\"tvm_ffi\":\"0.1\",\"archs\":[\"9.0\"]}",
+        machine.machine);
+    ck_khub_ok(khub_platform_parse(&platform, json, strlen(json), "gpu", &err), &err);
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        khub_kernelize_options options = options_of("{\"GeLU\":\"$\"}");
+        options.platform = platform;
+        options.device = table[i].device;
+        khub_report *report = kernelize(&m, &options);
+        const khub_slot_report *line = khub_report_at(report, GELU);
+        ck_assert_msg(!line->kernel == (table[i].words != NULL), "%zu: %s", i, line->reason);
+        if (table[i].words) ck_assert_msg(strstr(line->reason, table[i].words) != NULL, "%s", line->reason);
+        khub_report_free(report);
+    }
+    khub_platform_free(platform);
+    khub_layers_free(m.layers);
+}
+END_TEST
+
 /* The first candidate that serves; the report has them all. */
 START_TEST(candidates_are_reported)
 {
@@ -489,5 +526,6 @@ START_TEST(every_allocation_fails_in_turn)
 END_TEST
 
 UNIT("incremental", a_second_time_nothing_happens, a_second_time_costs_no_memory_per_slot,
-     one_slot_that_cant_be_prepared, promises_and_modes, candidates_are_reported, no_fallback,
-     runs_and_their_parts, a_failing_kernel, the_first_call_opens_nothing, every_allocation_fails_in_turn)
+     one_slot_that_cant_be_prepared, promises_and_modes, the_device_of_the_slots, candidates_are_reported,
+     no_fallback, runs_and_their_parts, a_failing_kernel, the_first_call_opens_nothing,
+     every_allocation_fails_in_turn)
