@@ -1,0 +1,57 @@
+/* A BERT encoder's layers and memory, for what opens it and what runs it. */
+#ifndef MODEL_BERT_PARTS_H
+#define MODEL_BERT_PARTS_H
+
+#include "model/bert.h"
+#include "model/cut.h"
+#include "model/weights.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* The Linear layers of one encoder layer. */
+enum { QUERY, KEY, VALUE, ATTENTION_DENSE, UP, DOWN, LINEARS };
+enum { ATTENTION_NORM, OUTPUT_NORM, NORMS };
+
+struct linear {
+    khub_slot *slot;
+    khub_tensor weight, bias; /* (out, in), (out) */
+};
+
+struct norm {
+    khub_slot *slot;
+    khub_slot *add, *fused;   /* of what is added before, and the run of both; NULL: nothing is added */
+    khub_tensor weight, bias; /* (hidden) */
+};
+
+struct layer {
+    struct linear linears[LINEARS];
+    struct norm norms[NORMS];
+    khub_slot *attention, *activation;
+    khub_slot *fused; /* the run of UP and the activation; NULL: no layer is both */
+};
+
+/* Sentences of equal length that follow one another: what one call of Attention works on. */
+struct group {
+    int64_t shape[4], strides[4]; /* (sentences, tokens, heads, head size) */
+    khub_tensor out, q, k, v;
+};
+
+struct khub__bert {
+    khub__config config;
+    khub__weights weights;
+    khub__threads *threads; /* borrowed */
+    const khub__stored *words, *positions, *types;
+    struct norm embeddings;
+    struct layer *layers; /* config.layers of them */
+
+    int64_t capacity;           /* tokens */
+    void *memory;               /* all that follows lies in it */
+    float *hidden, *other;      /* (tokens, hidden) */
+    float *q, *k, *v, *context; /* (tokens, hidden) */
+    float
+        *wide; /* (tokens, intermediate): the same memory as q, k, v, context, which are done with by then */
+    struct group *groups; /* as many as tokens */
+    khub__calls calls;
+};
+
+#endif
