@@ -37,12 +37,13 @@ typedef struct khub_finding {
 
 /* How far the elements of some results are from the exact ones. */
 typedef struct khub_accuracy {
-    uint64_t elements;  /* whose exact result, rounded to the dtype, is a number or infinity */
-    double worst, mean; /* ULP, as docs/determinism.md counts */
-    double got, exact;  /* the worst element */
-    char name[96];      /* its case */
-    char arg[16];       /* its output */
-    uint64_t index;     /* in it, row-major */
+    uint64_t elements;         /* whose exact result, rounded to the dtype, is a number or infinity */
+    double worst, mean;        /* ULP, as docs/determinism.md counts */
+    double absolute, relative; /* the largest error in itself, and by the exact result where that isn't 0 */
+    double got, exact;         /* the worst element */
+    char name[96];             /* its case */
+    char arg[16];              /* its output */
+    uint64_t index;            /* in it, row-major */
     uint64_t
         unlike; /* elements that are NaN, or infinite, where the exact result isn't, or the other way round */
 } khub_accuracy;

@@ -101,6 +101,8 @@ static void json_accuracy(const char *key, const khub_accuracy *a)
     if (a->elements) {
         json_number("worst", a->worst);
         json_number("mean", a->mean);
+        json_number("absolute", a->absolute);
+        json_number("relative", a->relative);
         json_text("case", a->name);
         json_text("arg", a->arg);
         printf(", \"index\": %" PRIu64, a->index);

@@ -41,6 +41,10 @@ void khub__accuracy_add(khub_accuracy *accuracy, const khub__results *results)
         accuracy->unlike += (uint64_t)unlike;
         if (unlike || isnan(exact)) continue;
         double error = error_of(f, got, exact, results->scale[i]);
+        double absolute = isinf(got) || isinf(exact) ? 0 : fabs(got - exact);
+        if (absolute > accuracy->absolute) accuracy->absolute = absolute;
+        if (absolute > accuracy->relative * fabs(exact) && exact != 0)
+            accuracy->relative = absolute / fabs(exact);
         accuracy->elements++;
         accuracy->mean += error;
         if (error <= accuracy->worst && accuracy->name[0]) continue;
@@ -59,6 +63,8 @@ void khub__accuracy_merge(khub_accuracy *into, const khub_accuracy *other)
     sum.elements = into->elements + other->elements;
     sum.mean = into->mean + other->mean;
     sum.unlike = into->unlike + other->unlike;
+    sum.absolute = fmax(into->absolute, other->absolute);
+    sum.relative = fmax(into->relative, other->relative);
     *into = sum;
 }
 

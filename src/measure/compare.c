@@ -75,6 +75,7 @@ static int list(job *j, khub_error *err)
     const char *what = "";
     const khub_layer_spec *spec;
     int rc = split(name, &what, j->wanted, err);
+    j->report->count = 0; /* of a child that ended before it came to its list's end */
     if (rc != KHUB_OK) return rc;
     if (j->options.layer) {
         j->inline_spec.function = what;

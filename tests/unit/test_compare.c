@@ -203,6 +203,8 @@ START_TEST(the_first_of_the_worst_is_told)
     khub__accuracy_add(&a, &r);
     ck_assert_uint_eq(a.index, 1);
     ck_assert_double_eq(a.worst, 0x1p21);
+    ck_assert_double_eq(a.absolute, 0.5);
+    ck_assert_double_eq(a.relative, 0.2); /* 0.25 / 1.25, and 0.5 / 2.5 */
     r.count = 1, r.name = "other";
     khub__accuracy_add(&b, &r);
     khub__accuracy_merge(&b, &a);
