@@ -245,6 +245,12 @@ static void be(void *user)
     if (s->way == 4) _exit(3);
     while (s->way == 5)
         pause();
+    if (s->way >= 7 && fork() == 0) /* has the end of the pipe */
+        pause();
+    for (int file = 3; s->way == 8 && file < 1024; file++)
+        close(file);
+    while (s->way == 8)
+        pause();
     if (s->way == 6) {
         khub__watch(&s->fault, &s->buffer, 1);
         volatile char *wild = s->buffer.data + 8;
@@ -265,7 +271,9 @@ START_TEST(every_way_to_end)
                 {KHUB__LEFT, 0, "it called exit(0)"},
                 {KHUB__LEFT, 3, "it called exit(3)"},
                 {KHUB__HUNG, 0, "it doesn't come back"},
-                {KHUB__SIGNALED, SIGSEGV, "SIGSEGV (Segmentation fault)"}};
+                {KHUB__SIGNALED, SIGSEGV, "SIGSEGV (Segmentation fault)"},
+                {KHUB__RETURNED, 0, "it returned"},       /* and left a process behind */
+                {KHUB__HUNG, 0, "it doesn't come back"}}; /* without a file */
     const int64_t shape[] = {2};
     khub_error err = {0};
     shared = khub__shared_new(sizeof(*shared));

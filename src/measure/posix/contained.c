@@ -3,6 +3,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -88,13 +89,28 @@ void khub__watch(khub__fault *fault, const khub__guarded *buffers, int count)
 /* Status of a child that has done its work: a kernel that calls exit() doesn't choose it by chance. */
 enum { DONE = 0xd7 };
 
+#ifdef __linux__
+/* Where a kernel takes all memory there is, this process is the one to end. */
+static void offer_to_the_oom_killer(void)
+{
+    int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (file < 0) return;
+    ssize_t written = write(file, "1000", 4);
+    (void)written; /* where it may not be said, it isn't */
+    close(file);
+}
+#endif
+
 static _Noreturn void run(void (*work)(void *user), void *user, pid_t parent)
 {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to read the findings */
     if (getppid() != parent) _exit(1);
+    offer_to_the_oom_killer();
 #endif
     (void)parent;
+    setpgid(0, 0);                      /* so that what a kernel starts can be ended with it */
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* stdout is the caller's, and a kernel may print */
     watched.contained = 1;
     handle_faults();
     work(user);
@@ -109,14 +125,27 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Waits until the child's end of the pipe is closed. 1; 0 when it hangs. */
-static int wait_for_end(int pipe_end, const volatile uint64_t *beat, uint32_t limit_ms)
+/* Whether the child has ended; it stays to be waited for. */
+static int has_ended(pid_t child)
 {
-    struct pollfd ended = {.fd = pipe_end, .events = POLLIN};
+    siginfo_t info = {0};
+    int rc = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
+    return rc == 0 ? info.si_pid == child : errno == ECHILD; /* somebody else has waited for it */
+}
+
+/* Waits until the child ends. 1; 0 when it hangs. Its end of the pipe is closed by its end, which wakes us at
+ * once; but a kernel may close it before, or hand it on to a process that stays. */
+static int wait_for_end(pid_t child, int pipe_end, const volatile uint64_t *beat, uint32_t limit_ms)
+{
+    struct pollfd closed = {.fd = pipe_end, .events = POLLIN};
     uint64_t last = *beat;
     int64_t since = now_ms();
     int step = limit_ms < 400 ? (int)limit_ms / 4 + 1 : 100;
-    while (poll(&ended, 1, step) <= 0) { /* nothing is ever written: it becomes readable by its end */
+    while (!has_ended(child)) {
+        if (poll(&closed, 1, step) > 0) { /* nothing is ever written */
+            closed.fd = -1;
+            step = 1;
+        }
         if (*beat != last || !(last & 1)) {
             last = *beat;
             since = now_ms();
@@ -152,8 +181,9 @@ int khub__contain(khub__end *end, void (*work)(void *user), void *user, const vo
         signal(SIGCHLD, before);
         return khub__fail(err, KHUB_E_IO, "a child process can't be started: %s", strerror(errno));
     }
-    int alive = !wait_for_end(pipe_ends[0], beat, limit_ms);
+    int alive = !wait_for_end(child, pipe_ends[0], beat, limit_ms);
     close(pipe_ends[0]);
+    kill(-child, SIGKILL); /* what it started, too: until it is waited for, the group is its own */
     if (alive) kill(child, SIGKILL);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
