@@ -43,13 +43,19 @@ static void at_least(int *width, size_t length)
 /* What a line of the table says of the kernel. */
 static void print_kernel(const khub_mapping_line *line)
 {
-    if (line->fault)
-        cli_print(stdout, "fault: %s", line->fault);
-    else if (!*line->kernel)
-        fputs("standard", stdout);
-    else
-        cli_print(stdout, "%s%s%s", line->kernel, line->layer ? ":" : "", line->layer ? line->layer : "");
-    if (!line->fault && line->function) cli_print(stdout, ", function %s", line->function);
+    const struct {
+        const char *before, *name;
+    } parts[] = {{"fault: ", line->fault},
+                 {"", line->fault     ? NULL
+                      : *line->kernel ? line->kernel
+                                      : "standard"},
+                 {":", line->fault ? NULL : line->layer},
+                 {", function ", line->fault ? NULL : line->function}};
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        if (!parts[i].name) continue;
+        fputs(parts[i].before, stdout);
+        cli_name(stdout, parts[i].name); /* one line, whatever is in it */
+    }
     fputc('\n', stdout);
 }
 

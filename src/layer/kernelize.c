@@ -77,27 +77,42 @@ static void list_misses(khub__text *text, const khub__decision *d, khub_fallback
                                 khub__choice_why(&d->choices[group->first_miss]));
 }
 
-/* One error for all that has to be served and isn't. */
-static int check_served(const khub__decision *d, khub_fallback fallback, khub_error *err)
+/* Layers alone, each once: what an error has room for where it has none for all reasons. */
+static void list_layers(khub__text *text, const khub__decision *d, khub_fallback fallback)
 {
-    const khub_mapping *mapping = d->sources->mapping;
-    khub__text text = {0};
-    if (fallback == KHUB_FALLBACK_ALLOW) return KHUB_OK;
-    list_misses(&text, d, fallback);
-    for (size_t i = 0; i < mapping->key_count; i++)
-        if (is_idle(&mapping->keys[i], d))
-            khub__text_addf(&text, "\n  %s: no slot is of this layer", mapping->keys[i].text);
-    int rc = KHUB_OK;
-    if (text.failed)
-        rc = khub__fail_memory(err, "filling slots");
-    else if (text.length)
-        rc = khub__fail(err, KHUB_E_NOBUILD, "%s: %s, but no kernel serves:%s", mapping->name,
-                        fallback == KHUB_FALLBACK_NAMED ? "required" : "no fallback is allowed", text.data);
-    khub__text_free(&text);
-    return rc;
+    for (size_t i = 0; i < KHUB__LAYERS; i++) {
+        size_t misses = 0;
+        for (const khub__group *group = d->groups[i]; group; group = group->next)
+            if (is_missed(group, fallback)) misses += group->misses;
+        if (misses)
+            khub__text_addf(text, "\n  %s (%zu of %zu slots)", d->groups[i]->layer->name, misses,
+                            slots_of(d->groups[i]));
+    }
 }
 
-/* Told once per layer, whatever the number of slots, and when kernels are switched off, once. */
+static void list_idle(khub__text *text, const khub__decision *d)
+{
+    const khub_mapping *mapping = d->sources->mapping;
+    for (size_t i = 0; i < mapping->key_count; i++)
+        if (is_idle(&mapping->keys[i], d))
+            khub__text_addf(text, "\n  %s: no slot is of this layer", mapping->keys[i].text);
+}
+
+/* Told once per layer, whatever the number of slots. */
+static void log_reasons(const khub__decision *d, khub_fallback fallback)
+{
+    for (size_t i = 0; i < KHUB__LAYERS; i++) {
+        const khub__group *group = d->groups[i];
+        while (group && !is_missed(group, fallback))
+            group = group->next;
+        if (group)
+            khub__log(KHUB_LOG_NOTICE, "layer", group->layer->name, "%s%s",
+                      fallback == KHUB_FALLBACK_ALLOW ? "standard function: " : "",
+                      khub__choice_why(&d->choices[group->first_miss]));
+    }
+}
+
+/* As log_reasons; when kernels are switched off, that alone, once. */
 static void log_misses(const khub__decision *d)
 {
     const khub_mapping *mapping = d->sources->mapping;
@@ -106,14 +121,7 @@ static void log_misses(const khub__decision *d)
         khub__log(KHUB_LOG_NOTICE, "layer", forbidden, "switches kernels off");
         return;
     }
-    for (size_t i = 0; i < KHUB__LAYERS; i++) {
-        const khub__group *group = d->groups[i];
-        while (group && !is_missed(group, KHUB_FALLBACK_ALLOW))
-            group = group->next;
-        if (group)
-            khub__log(KHUB_LOG_NOTICE, "layer", group->layer->name, "standard function: %s",
-                      khub__choice_why(&d->choices[group->first_miss]));
-    }
+    log_reasons(d, KHUB_FALLBACK_ALLOW);
     for (size_t i = 0; i < mapping->key_count; i++) {
         const khub__mapped *mapped = &mapping->keys[i];
         if (!mapped->key || !khub__layer_find(mapped->key->part[0].layer)) continue; /* it was said already */
@@ -121,6 +129,31 @@ static void log_misses(const khub__decision *d)
             khub__log(KHUB_LOG_NOTICE, "layer", mapping->name,
                       "names a kernel for %s, and no slot is of this layer", mapped->text);
     }
+}
+
+/* One error for all that has to be served and isn't. */
+static int check_served(const khub__decision *d, khub_fallback fallback, khub_error *err)
+{
+    const khub_mapping *mapping = d->sources->mapping;
+    enum { HEAD = 100 }; /* bytes that stand before the list, but for the mapping's name */
+    khub__text text = {0};
+    if (fallback == KHUB_FALLBACK_ALLOW) return KHUB_OK;
+    list_misses(&text, d, fallback);
+    list_idle(&text, d);
+    if (err && text.length + strlen(mapping->name) + HEAD > sizeof(err->message)) {
+        log_reasons(d, fallback);
+        khub__text_free(&text);
+        list_layers(&text, d, fallback);
+        list_idle(&text, d);
+    }
+    int rc = KHUB_OK;
+    if (text.failed)
+        rc = khub__fail_memory(err, "filling slots");
+    else if (text.length)
+        rc = khub__fail(err, KHUB_E_NOBUILD, "%s: %s, but no kernel serves:%s", mapping->name,
+                        fallback == KHUB_FALLBACK_NAMED ? "required" : "no fallback is allowed", text.data);
+    khub__text_free(&text);
+    return rc;
 }
 
 /* Everything is known: put the fillings in, give up what was there. */

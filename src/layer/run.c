@@ -18,6 +18,7 @@ static int check_parts(const khub_layers *layers, const char *path, khub_slot *c
         return khub__fail(err, KHUB_E_INVAL, "%s: a run has 2 to %d slots, %zu were given", path, MAX_PARTS,
                           count);
     for (size_t i = 0; i < count; i++) {
+        if (!parts[i]) return khub__fail(err, KHUB_E_INVAL, "%s: part %zu is NULL", path, i);
         const char *part = parts[i]->path, *first = parts[0]->path;
         int64_t at = khub__index_find(&layers->by_path, part);
         size_t parent = parent_length(part);

@@ -259,8 +259,9 @@ def test_a_kernel_that_fails(tmp_path, model):
 
 
 def test_what_may_serve(tmp_path, model):
+    n = CONFIG["num_hidden_layers"]
     assert khub("--model", model, "--kernels", "--fallback", "refuse", "--deterministic", "hello").returncode == 0
-    refused(khub("--model", model, "--kernels", "--mode", "training", "--fallback=refuse", "hello"), 3, "has no backward", "AddLayerNorm (", "Linear (")
+    refused(khub("--model", model, "--kernels", "--mode", "training", "--fallback=refuse", "hello"), 3, "has no backward", "AddLayerNorm (", "Linear (", f"LinearGeLU ({n} of {n} slots)")
     (tmp_path / "map.json").write_text(json.dumps({"GeLU": {"kernel": str(FAILING), "function": "set"}, "Linear": {"cpu": {"inference": "./nowhere", "fallback": "khub/linear"}}}))
     args = ("--model", model, f"--kernels={tmp_path / 'map.json'}")
     refused(khub(*args, "--fallback", "refuse", "hello"), 3, "no fallback is allowed", "Attention (2 of 2 slots")

@@ -80,3 +80,9 @@ def test_what_is_refused(tmp_path, words, status, said):
     (tmp_path / "twice.json").write_text('{"GeLU": "", "GeLU": ""}')
     run = khub("mapping", *words, cwd=tmp_path)
     assert (run.returncode, run.stdout) == (status, "") and said in run.stderr
+
+
+def test_a_name_cannot_forge_a_line(tmp_path):
+    file = tmp_path / "map.json"
+    file.write_text(json.dumps({"GeLU": "org/r@v1:a\nReLU  cpu  khub/activation", "SiLU": "/x\ny", "No\npe": ""}))
+    assert len(shown(file, status=1).splitlines()) == 3

@@ -259,7 +259,7 @@ START_TEST(what_is_no_run)
     khub_slot *deep, *run;
     ck_khub_ok(khub_layers_add(m.layers, "m.c.d", "ReLU", doubling, f32, &deep, &err), &err);
     khub_slot *const alone[] = {m.a}, *const apart[] = {m.a, deep}, *const foreign[] = {m.a, other.b},
-                     *const good[] = {m.a, m.b};
+                     *const hole[] = {m.a, NULL}, *const good[] = {m.a, m.b};
     const struct {
         khub_slot *const *parts;
         size_t count;
@@ -267,6 +267,7 @@ START_TEST(what_is_no_run)
     } table[] = {{alone, 1, "r", "ReLU", "r: a run has 2 to"},
                  {apart, 2, "r", "ReLU", "r: m.a and m.c.d have no common parent"},
                  {foreign, 2, "r", "ReLU", "r: the slot m.b is of other layers"},
+                 {hole, 2, "r", "ReLU", "r: part 1 is NULL"},
                  {good, 2, "r", "Nope", "there is no layer \"Nope\""},
                  {good, 2, "m.a", "ReLU", "there is a slot of this path already"}};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
