@@ -18,6 +18,13 @@ if(KHUB_TVM_FFI)
     install(CODE "file(CREATE_LINK ${versioned} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libtvm_ffi.so\" SYMBOLIC)")
 endif()
 
+# Whom signatures of kernels are judged by.
+if(EXISTS "${KHUB_TRUSTED_ROOT}")
+    install(FILES "${KHUB_TRUSTED_ROOT}" DESTINATION ${CMAKE_INSTALL_DATADIR}/khub)
+else()
+    message(WARNING "There is no ${KHUB_TRUSTED_ROOT}: signatures can be judged with a trusted root of one's own only")
+endif()
+
 foreach(name khub khub-model)
     configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
     install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,7 +1,8 @@
 /* Reads "ROOT BUNDLE DATA ISSUER REPOSITORY WORKFLOW SUBJECT" from each line of stdin, words between tabs,
  * and judges DATA's signature in BUNDLE; "-" for an identity's field that may be anything, an ISSUER "-" for
- * khub's own identities. Prints a line for each: the reason, then "INTEGRATED TIMESTAMP LOG_INDEX REPOSITORY
- * COMMIT" when the signature holds, else the words. For tests that compare with sigstore's Python package. */
+ * khub's own identities, a ROOT "-" for the installed one. Prints a line for each: the reason, then
+ * "INTEGRATED TIMESTAMP LOG_INDEX REPOSITORY COMMIT" when the signature holds, else the words. For tests that
+ * compare with sigstore's Python package. */
 #include <khub/signature.h>
 
 #include <stdio.h>
@@ -73,10 +74,10 @@ int main(void)
         const char *words[WORDS];
         khub_error err = {0};
         if (!split(line, words)) return 2;
-        if (!root || strcmp(opened, words[0]) != 0) {
+        if (!root || strcmp(opened, words[0] ? words[0] : "") != 0) {
             khub_trusted_root_free(root);
             int rc = khub_trusted_root_open(&root, words[0], &err);
-            snprintf(opened, sizeof(opened), "%s", words[0]);
+            snprintf(opened, sizeof(opened), "%s", words[0] ? words[0] : "");
             if (rc != KHUB_OK) {
                 printf("root\t%s\n", err.message);
                 continue;

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 
 import pytest
+import sigstore
 from authority import COMMIT, REPOSITORY, START, Authority, fixtures
 from changes import all_changes, put, root_changes
 from kernels.verify import DEFAULT_POLICIES
@@ -17,6 +18,7 @@ from sigstore.models import Bundle, TrustedRoot
 from sigstore.verify import Verifier, policy
 
 SOURCE = pathlib.Path(os.environ["KHUB_SOURCE"])
+STAGE = pathlib.Path(os.environ["KHUB_STAGE"])
 HELPER = pathlib.Path(os.environ["KHUB_BINARY"]) / "tests" / "oracle_signature"
 DATA = b'{"name": "relu"}'
 POLICY = policy.AnyOf(DEFAULT_POLICIES)
@@ -64,6 +66,16 @@ def test_what_is_signed_is_accepted(folder, size):
     assert by_khub(folder, [("root.json", kind) for kind in KINDS]) == [
         ("holds", f"{START + 5} -1 1011 {REPOSITORY} {COMMIT}"), ("holds", f"{START + 5} -1 1011 {REPOSITORY} {COMMIT}"),
         ("holds", f"-1 {START + 6} 11 {REPOSITORY} {COMMIT}")]
+
+
+def test_the_installed_root(folder):
+    """It is the one of the package, as it is, and doesn't know our authority."""
+    package = pathlib.Path(sigstore.__file__).parent / "_store" / "https%3A%2F%2Ftuf-repo-cdn.sigstore.dev" / "trusted_root.json"
+    assert (STAGE / "share" / "khub" / "trusted_root.json").read_bytes() == package.read_bytes()
+    (folder / "new").write_text(authority.sign(DATA, "new"))
+    line = "\t".join(["-", f"{folder}/new", f"{folder}/data", *"----"])
+    done = subprocess.run([HELPER], input=line, capture_output=True, text=True, env=os.environ | {"KHUB_PREFIX": str(STAGE)}, check=True)
+    assert done.stdout.startswith("unknown-authority\t")
 
 
 def compare(cases, stricter):
