@@ -11,8 +11,8 @@ import tempfile
 
 import pytest
 import sigstore
-from authority import COMMIT, REPOSITORY, START, Authority, fixtures
-from changes import all_changes, put, root_changes
+from authority import COMMIT, FULCIO, REPOSITORY, START, Authority, fixtures, utf8
+from changes import all_changes, edit, put, root_changes
 from kernels.verify import DEFAULT_POLICIES
 from sigstore.models import Bundle, TrustedRoot
 from sigstore.verify import Verifier, policy
@@ -76,6 +76,21 @@ def test_the_installed_root(folder):
     line = "\t".join(["-", f"{folder}/new", f"{folder}/data", *"----"])
     done = subprocess.run([HELPER], input=line, capture_output=True, text=True, env=os.environ | {"KHUB_PREFIX": str(STAGE)}, check=True)
     assert done.stdout.startswith("unknown-authority\t")
+
+
+def test_identities_are_those_of_kernels(folder):
+    """Those that the package `kernels` accepts by default, khub does, and as many."""
+    workflows = {uri for each in DEFAULT_POLICIES for uri in each.signer_uris}
+    assert {each.repo_id for each in DEFAULT_POLICIES} == {REPOSITORY.removeprefix("https://github.com/")}
+    for i, uri in enumerate(workflows):
+        def by(extensions, uri=uri):
+            return [(dotted, critical, utf8(uri) if dotted == FULCIO + "9" else value) for dotted, critical, value in extensions]
+
+        (folder / f"by-{i}").write_text(authority.sign(DATA, "0.1", extensions=by))
+    assert {reason for reason, _ in by_khub(folder, [("root.json", f"by-{i}") for i in range(len(workflows))])} == {"holds"}
+    (folder / "nobody").write_text(authority.sign(DATA, "0.1", extensions=edit(FULCIO + "9", lambda v: utf8("x"))))
+    ((_, words),) = by_khub(folder, [("root.json", "nobody")])
+    assert f"none of the {len(workflows)} accepted identities" in words
 
 
 def compare(cases, stricter):
