@@ -13,7 +13,7 @@ extern "C" {
 typedef enum khub_check {
     KHUB_CHECK_RETURNS,   /* every call returns, and without an error */
     KHUB_CHECK_MEMORY,    /* nothing but the elements of its arguments is read or written */
-    KHUB_CHECK_INPUTS,    /* inputs stay as they were */
+    KHUB_CHECK_INPUTS,    /* inputs, and how the thread computes, stay as they were */
     KHUB_CHECK_REPEATS,   /* the same call again: the same bits, whatever `out` held before */
     KHUB_CHECK_PLACES,    /* the same numbers elsewhere: other alignment, other strides */
     KHUB_CHECK_SLICES,    /* in pieces, cut along each axis of "slices" */

@@ -55,6 +55,12 @@ int khub__arguments_prepare(khub__arguments *arguments, int32_t at, const khub_t
     return rc;
 }
 
+void khub__arguments_freeze(khub__arguments *arguments)
+{
+    for (int32_t i = 0; i < arguments->c->layer->arg_count; i++)
+        if (!arguments->c->args[i].is_output) khub__guarded_freeze(&arguments->buffers[i]);
+}
+
 int khub__arguments_are_intact(const khub__arguments *arguments, int32_t *at, int64_t *offset)
 {
     for (*at = 0; *at < arguments->c->layer->arg_count; ++*at)

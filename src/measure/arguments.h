@@ -23,6 +23,9 @@ void khub__arguments_free(khub__arguments *arguments);
 int khub__arguments_prepare(khub__arguments *arguments, int32_t at, const khub_tensor *prepared,
                             khub__placement placement, khub_error *err);
 
+/* From now on a write to an input faults, as it would where a weight is a file's page. */
+void khub__arguments_freeze(khub__arguments *arguments);
+
 /* What a call left: 1 when every byte beside the elements is as it was. 0: *at is an argument and *offset the
  * byte. */
 int khub__arguments_are_intact(const khub__arguments *arguments, int32_t *at, int64_t *offset);

@@ -35,6 +35,7 @@ typedef struct khub__fault {
     int hit;
     int buffer;   /* which of those watched */
     int64_t at;   /* in bytes from its first element */
+    int inside;   /* 1: an element of a frozen one */
     int is_write; /* -1: the processor doesn't say */
 } khub__fault;
 

@@ -21,6 +21,7 @@ typedef struct khub__guarded {
     int64_t shape[KHUB_MAX_NDIM], strides[KHUB_MAX_NDIM];
     char *region; /* guard page, memory, guard page */
     size_t region_bytes, page;
+    int frozen;   /* it can't be written */
     char *data;   /* the first element */
     int64_t rows; /* of `width` bytes, `pitch` bytes apart */
     size_t width, pitch;
@@ -38,14 +39,17 @@ void khub__guarded_get(const khub__guarded *guarded, void *compact);
 /* Every element becomes the pattern, or zeros. */
 void khub__guarded_clear(khub__guarded *guarded, int zero);
 
+/* From now on a write faults. */
+void khub__guarded_freeze(khub__guarded *guarded);
+
 /* 1 when every byte beside the elements holds the pattern still. 0: *at is the first that doesn't, in bytes
  * from the first element (negative: before it). */
 int khub__guarded_is_intact(const khub__guarded *guarded, int64_t *at);
 
-/* "behind the end", "before the start", "between the rows": where such an offset is. */
+/* "behind the end", "before the start", "between the rows" (or in one): where such an offset is. */
 const char *khub__guarded_where(const khub__guarded *guarded, int64_t at);
 
-/* 1 when `address` is in a guard page; *at as above. Async-signal-safe. */
+/* 1 when `address` is in a guard page, or in what is frozen; *at as above. Async-signal-safe. */
 int khub__guarded_owns(const khub__guarded *guarded, const void *address, int64_t *at);
 
 #endif

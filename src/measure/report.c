@@ -14,8 +14,12 @@ static void fault_words(char *to, size_t size, const khub_compare_report *report
     const khub__fault *fault = &report->progress.fault;
     const char *arg = khub_layer_arg(report->layers[report->progress.layer].layer, (size_t)fault->buffer);
     const char *how = fault->is_write < 0 ? "touched" : fault->is_write ? "wrote" : "read";
-    snprintf(to, size, "%s %s of %s (byte %lld from its first)", how,
-             fault->at < 0 ? "before the start" : "behind the end", arg ? arg : "?", (long long)fault->at);
+    if (fault->inside)
+        snprintf(to, size, "wrote to %s (byte %lld from its first)", arg ? arg : "?", (long long)fault->at);
+    else
+        snprintf(to, size, "%s %s of %s (byte %lld from its first)", how,
+                 fault->at < 0 ? "before the start" : "behind the end", arg ? arg : "?",
+                 (long long)fault->at);
 }
 
 static const char *stage_words(khub__stage stage)
@@ -68,7 +72,8 @@ int khub__report_ended(khub_compare_report *report, const khub__end *end, khub_e
         khub__found(layer, KHUB_CHECK_IDENTICAL, progress->name, 0, "the process ended%s: %s", when, how);
     } else if (progress->fault.hit) {
         fault_words(fault, sizeof(fault), report);
-        khub__found(layer, KHUB_CHECK_MEMORY, progress->name, 0, "%s%s", fault, when);
+        khub__found(layer, progress->fault.inside ? KHUB_CHECK_INPUTS : KHUB_CHECK_MEMORY, progress->name, 0,
+                    "%s%s", fault, when);
     } else {
         khub__found(layer, KHUB_CHECK_RETURNS, progress->name, 0, "the process ended%s: %s", when, how);
         layer->broken = 1;

@@ -10,6 +10,7 @@
 #include "model/cut.h"
 
 #include <fenv.h>
+#include <float.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,7 +52,9 @@ typedef struct trial {
     void *now[KHUB__MAX_ARGS];   /* of a later one */
     void *scratch;               /* room for any argument, prepared ones too */
     double *numbers[KHUB__MAX_ARGS], *exact[KHUB__MAX_ARGS], *scale[KHUB__MAX_ARGS];
-    int counts; /* 1: seen for the first time */
+    int counts;         /* 1: seen for the first time */
+    fenv_t environment; /* of this thread before the call under way */
+    unsigned arithmetic;
 } trial;
 
 static void place_free(place *p)
@@ -159,8 +162,18 @@ static int arguments(khub__arguments *out, const trial *t, const place *p, khub_
     return rc;
 }
 
+/* How this thread computes: the rounding mode, and whether subnormal results and operands become 0. */
+static unsigned arithmetic(void)
+{
+    volatile float smallest = FLT_MIN, subnormal = FLT_TRUE_MIN, large = 0x1p60F;
+    volatile float result = smallest / 2, product = subnormal * large;
+    return (unsigned)fegetround() << 2 | (result == 0) << 1 | (product == 0);
+}
+
 static void begin(trial *t, const khub__arguments *watched)
 {
+    fegetenv(&t->environment);
+    t->arithmetic = arithmetic();
     khub__progress *progress = t->tester->progress;
     memset(&progress->fault, 0, sizeof(progress->fault));
     khub__watch(&progress->fault, watched->buffers, t->c->layer->arg_count);
@@ -168,20 +181,25 @@ static void begin(trial *t, const khub__arguments *watched)
     t->tester->layer->calls++;
 }
 
+/* A kernel that flushes subnormals to zero must not do so to the exact results, nor to the rest of a model.
+ */
 static void end(trial *t)
 {
+    unsigned after = arithmetic();
+    fesetenv(&t->environment);
     t->tester->progress->beat++;
     khub__watch(NULL, NULL, 0);
+    if (after != t->arithmetic && t->tester->progress->stage != KHUB__STAGE_OTHER)
+        khub__found(t->tester->layer, KHUB_CHECK_INPUTS, t->name, 0, "left the thread %s",
+                    after >> 2 != t->arithmetic >> 2 ? "rounding otherwise"
+                                                     : "treating subnormal numbers otherwise");
 }
 
 static int call(trial *t, const place *p, const khub__arguments *args, khub_error *err)
 {
-    fenv_t before; /* a kernel that flushes subnormals to zero must not do so to the exact results */
-    fegetenv(&before);
     begin(t, args);
     int rc = khub_filling_call(p->slot, p->filling, args->values, t->c->layer->arg_count, err);
     end(t);
-    fesetenv(&before);
     return rc;
 }
 
@@ -348,6 +366,7 @@ static int run_placed(trial *t, khub__placement placement, const char *how, khub
     khub_error why = {0};
     int rc = arguments(&args, t, &t->target, placement, err);
     if (rc == KHUB_OK) {
+        if (placement == KHUB__AT_END) khub__arguments_freeze(&args);
         int called = call(t, &t->target, &args, &why);
         khub__found(t->tester->layer, KHUB_CHECK_RETURNS, t->name, called == KHUB_OK, "an error %s: %s", how,
                     why.message);

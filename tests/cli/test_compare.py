@@ -53,6 +53,8 @@ LIES = [
     ("threads", "threads", "beside other threads' calls"),
     ("adds", "repeats", "over an out of zeros"),
     ("spoils", "inputs", "changed x, from element 0 on"),
+    ("borrows", "inputs", "wrote to x (byte 0 from its first) with memory that ends where its tensors do"),
+    ("flushes", "inputs", "left the thread "),
     ("crashes", "returns", "the process ended: SIGABRT (Aborted)"),
     ("hangs", "returns", "it doesn't come back"),
     ("leaves", "returns", "the process ended: it called exit(0)"),
@@ -88,6 +90,11 @@ def test_an_error_is_no_broken_promise():
     layer = liar("raises", status=0)
     assert layer["refused"] == 3 and broken(layer) == {"returns"}
     assert layer["checks"]["returns"]["what"].endswith("ValueError: relu: nothing to do")
+
+
+def test_a_kernel_that_prints():
+    """Not into our JSON."""
+    assert broken(liar("prints", status=0)) == set()
 
 
 def test_no_call_succeeds():

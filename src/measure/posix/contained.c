@@ -55,6 +55,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
         if (watched.fault->hit || !khub__guarded_owns(&watched.buffers[i], info->si_addr, &at)) continue;
         watched.fault->buffer = i;
         watched.fault->at = at;
+        watched.fault->inside =
+            at >= 0 && (size_t)at < (size_t)watched.buffers[i].rows * watched.buffers[i].width;
         watched.fault->is_write = is_write(context);
         watched.fault->hit = 1;
     }

@@ -120,6 +120,12 @@ void khub__guarded_clear(khub__guarded *guarded, int zero)
     }
 }
 
+void khub__guarded_freeze(khub__guarded *guarded)
+{
+    if (!guarded->region) return;
+    guarded->frozen = mprotect(begin(guarded), (size_t)(end(guarded) - begin(guarded)), PROT_READ) == 0;
+}
+
 /* The first byte of [from, to) without the pattern; `to` when there is none. */
 static const char *first_other(const char *from, const char *to)
 {
@@ -155,5 +161,5 @@ int khub__guarded_owns(const khub__guarded *guarded, const void *address, int64_
     const char *a = address;
     if (!guarded->region || a < guarded->region || a >= guarded->region + guarded->region_bytes) return 0;
     *at = a - guarded->data;
-    return a < begin(guarded) || a >= end(guarded);
+    return guarded->frozen || a < begin(guarded) || a >= end(guarded);
 }
