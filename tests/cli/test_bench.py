@@ -187,7 +187,7 @@ def test_misuse(arguments):
     assert "khub call" not in run.stderr.replace("as khub call takes", "")
 
 
-@pytest.mark.parametrize("time", ["0", "-1", "soon", "nan", "inf", "1x", ""])
+@pytest.mark.parametrize("time", ["0", "-1", "soon", "nan", "inf", "1x", " "])
 def test_time_is_seconds(time):
     run = bench("khub/norm", time=time)
     assert (run.returncode, run.stdout) == (2, "") and "--time takes seconds" in run.stderr

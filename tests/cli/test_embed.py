@@ -522,7 +522,7 @@ def test_no_model(tmp_path):
     refused(khub("--model", tmp_path / "file", "hello"), 1, "is a file")
 
 
-@pytest.mark.parametrize("name", ["nowhere", "a/b/c", "~/model", "model/", "@main", ".hidden/model", ""])
+@pytest.mark.parametrize("name", ["nowhere", "a/b/c", "~/model", "model/", "@main", ".hidden/model"])
 def test_neither_a_directory_nor_a_name_of_the_hub(tmp_path, name):
     refused(khub("--model", name, "hello", cwd=tmp_path), 1, "neither a directory", "No such file", "ORG/NAME")
 
