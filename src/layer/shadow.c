@@ -6,6 +6,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <fenv.h>
+
 enum { ALIGNMENT = 64 };
 #define MAX_BYTES ((int64_t)1 << 46)
 
@@ -61,7 +63,8 @@ static int scratch_make(scratch *s, const khub_slot *slot, const khub_value *arg
     return KHUB_OK;
 }
 
-/* The kernel goes first and writes elsewhere: an output may be an input's memory. */
+/* The kernel goes first and writes elsewhere: an output may be an input's memory. However it leaves the
+ * thread rounding, or treating subnormal numbers, the standard function computes as without it. */
 static int run_kernel(const khub_slot *slot, const khub_filling *kernel, const khub_value *args, int32_t n,
                       const scratch *s, khub_error *why)
 {
@@ -70,7 +73,11 @@ static int run_kernel(const khub_slot *slot, const khub_filling *kernel, const k
     for (size_t i = 0; i < s->count; i++)
         own[s->arg[i]] = khub_arg_tensor(&s->tensor[i]);
     khub_filling_prepare_args(kernel, own, n);
-    return khub_filling_call(slot, kernel, own, n, why);
+    fenv_t environment;
+    fegetenv(&environment);
+    int rc = khub_filling_call(slot, kernel, own, n, why);
+    fesetenv(&environment);
+    return rc;
 }
 
 static int compare(khub_shadow *of_call, const khub_slot *slot, const khub_value *args, const scratch *s,

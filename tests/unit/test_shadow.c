@@ -6,6 +6,8 @@
 
 #include <khub/khub.h>
 
+#include <fenv.h>
+
 static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1};
 
 static int twice(void *self, const khub_value *args, int32_t n, khub_value *result)
@@ -22,17 +24,22 @@ static const khub_function doubling = {twice, NULL};
 static khub_platform *platform; /* of all tests */
 static khub_report *report;     /* of the last kernelize */
 
-static int kernelize(khub_layers *layers, const char *function, khub_error *err)
+static int kernelize_from(khub_layers *layers, const char *repository, const char *function, khub_error *err)
 {
     char mapping[5000];
     khub_kernelize_options options;
     KHUB_INIT(&options);
     snprintf(mapping, sizeof(mapping), "{\"ReLU\": {\"kernel\": \"%s\", \"function\": \"%s\"}}",
-             fake_repository("good"), function);
+             fake_repository(repository), function);
     options.mapping = mapping;
     options.platform = platform;
     khub_report_free(report);
     return khub_kernelize(layers, &options, &report, err);
+}
+
+static int kernelize(khub_layers *layers, const char *function, khub_error *err)
+{
+    return kernelize_from(layers, "good", function, err);
 }
 
 /* Slots of ReLU: "m.a" and "m.b", then "r.x" and "r.y", and a run of the latter, "r", a ReLU to its caller.
@@ -281,6 +288,21 @@ START_TEST(what_is_no_run)
 }
 END_TEST
 
+/* A kernel that leaves the thread flushing subnormal numbers to zero (elsewhere: rounding down) changes no
+ * standard result. */
+START_TEST(the_thread_computes_as_before)
+{
+    model m = opened();
+    khub_error err = {0};
+    ck_khub_ok(kernelize_from(m.layers, "liar_flushes", "relu", &err), &err);
+    ck_khub_ok(khub_layers_shadow(m.layers, "**", 1, &err), &err);
+    int rounding = fegetround();
+    ck_assert(result_of(m.a, 1e-40F) == 2e-40F);
+    ck_assert_int_eq(fegetround(), rounding);
+    khub_layers_free(m.layers);
+}
+END_TEST
+
 static int shadow_once(void *user, khub_error *err)
 {
     model m = {0};
@@ -305,4 +327,4 @@ END_TEST
 
 UNIT("shadow", both_run_and_the_standard_result_stays, shadows_come_and_go, a_kernel_that_fails_is_counted,
      a_shape_that_makes_no_sense, a_run_goes_with_its_parts, parts_are_told_by_their_run, runs_that_overlap,
-     what_is_no_run, failing_memory)
+     what_is_no_run, the_thread_computes_as_before, failing_memory)
