@@ -150,16 +150,25 @@ static const char *advice(const khub__transfer *transfer)
                                     : "; is there a network, is a proxy needed (HTTPS_PROXY)?";
 }
 
+/* The words of a redirect that isn't followed begin with it already. */
+static int begins_with(const char *words, const char *address)
+{
+    size_t n = strlen(address);
+    return strncmp(words, address, n) == 0 && words[n] == ':';
+}
+
 int khub__transfer_fail(const khub__transfer *transfer, const khub__asked *asked, khub_error *err)
 {
     char shown[208];
     refusal r = {transfer, asked, khub__url_shown(shown, transfer->url ? transfer->url : ""), err};
+    int is_named = begins_with(transfer->why.message, r.address);
     int has_object = transfer->by_listener && asked->path; /* a download's listener names the file itself */
     if (transfer->status == KHUB_E_NOMEM || transfer->status == KHUB_E_CANCELED || has_object)
         return khub__fail(err, transfer->status, "%s", transfer->why.message);
     if (transfer->status != KHUB_OK || transfer->broken)
-        return khub__fail(err, transfer->status ? transfer->status : KHUB_E_NETWORK, "%s: %s%s", r.address,
-                          transfer->why.message, advice(transfer));
+        return khub__fail(err, transfer->status ? transfer->status : KHUB_E_NETWORK, "%s%s%s%s",
+                          is_named ? "" : r.address, is_named ? "" : ": ", transfer->why.message,
+                          advice(transfer));
     return refuse(&r);
 }
 

@@ -247,6 +247,7 @@ def test_redirects_to_what_is_not_followed(location, words):
         got = fetch(hub)
         assert len(hub.requests) == 1
     assert got["status"] == "KHUB_E_NETWORK" and words in got["message"] and got["waits"] == []
+    assert got["message"].count(hub.url) == 1
 
 
 def test_token_stays_at_home():
