@@ -34,8 +34,9 @@ typedef enum khub__trouble {
     KHUB__TROUBLE_CERTIFICATES,       /* the file of those that are trusted can't be used */
     KHUB__TROUBLE_CLIENT_CERTIFICATE, /* the server wants one of us */
     KHUB__TROUBLE_HANDSHAKE,
-    KHUB__TROUBLE_NO_TLS, /* the server speaks something else */
-    KHUB__TROUBLE_NO_HTTP /* what came, if anything, was no HTTP */
+    KHUB__TROUBLE_NO_TLS,  /* the server speaks something else */
+    KHUB__TROUBLE_NO_HTTP, /* what came, if anything, was no HTTP */
+    KHUB__TROUBLE_FILES    /* too many are open here */
 } khub__trouble;
 
 /* What became of a request. */

@@ -135,6 +135,7 @@ static int refuse(const refusal *r)
 static const char *advice(const khub__transfer *transfer)
 {
     static const char *const known[] = {
+        [KHUB__TROUBLE_FILES] = "",
         [KHUB__TROUBLE_CERTIFICATE] = "; SSL_CERT_FILE names a file of the certificates that are trusted",
         [KHUB__TROUBLE_CERTIFICATES] =
             "; SSL_CERT_FILE, REQUESTS_CA_BUNDLE or CURL_CA_BUNDLE names that file",

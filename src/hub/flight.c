@@ -151,6 +151,8 @@ static void set_up(const khub__curl_table *curl, khub__flight *flight)
     curl->curl_easy_setopt(easy, CURLOPT_WRITEDATA, flight);
     curl->curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
     curl->curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl->curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, khub__flight_socket);
+    curl->curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, flight);
     curl->curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl->curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     curl->curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -236,7 +238,7 @@ int khub__flight_prepare(khub__engine *engine, khub__flight *flight, khub_error 
     flight->words[0] = 0;
     flight->ignored = 0;
     flight->ended = flight->paused = flight->head_seen = 0;
-    flight->tls_seen = flight->no_tls = flight->tls_alert = 0;
+    flight->tls_seen = flight->no_tls = flight->tls_alert = flight->no_more_files = 0;
     khub__answer_clear(&flight->transfer->answer);
     curl->curl_easy_setopt(flight->easy, CURLOPT_CONNECTTIMEOUT_MS,
                            (long)engine->settings->connect_timeout_ms);
@@ -312,13 +314,15 @@ void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code)
                 : khub__fail_memory(&transfer->why, "waiting for the network");
         return;
     }
-    const char *words = flight->words[0]   ? flight->words
-                        : code == CURLE_OK ? "the server closed the connection without an answer"
-                                           : engine->curl->curl_easy_strerror(code);
+    const char *words = flight->no_more_files ? "too many files are open for another connection"
+                        : flight->words[0]    ? flight->words
+                        : code == CURLE_OK    ? "the server closed the connection without an answer"
+                                              : engine->curl->curl_easy_strerror(code);
     khub__fail(&transfer->why, KHUB_E_NETWORK, "%s", words);
     khub__url_hide_user(transfer->why.message);
     transfer->status = judge(&transfer->trouble, flight, code) ? KHUB_E_NETWORK : KHUB_OK;
     transfer->broken = !transfer->status;
+    if (flight->no_more_files) transfer->trouble = KHUB__TROUBLE_FILES;
 }
 
 void khub__flight_stall(khub__flight *flight, uint64_t allowed_ms)

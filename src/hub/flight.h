@@ -17,6 +17,7 @@ struct khub__flight {
     uint64_t last_ms; /* when something that is wanted last arrived */
     uint64_t ignored; /* bytes of a body that nobody wants */
     int added, ended, paused, head_seen;
+    int no_more_files;               /* that a process or the system may have open, so no connection either */
     int tls_seen, no_tls, tls_alert; /* a record came; the first was none; the fatal alert that came, or 0 */
     char words[CURL_ERROR_SIZE];
 };
@@ -36,6 +37,9 @@ void khub__flight_free(khub__engine *engine, khub__flight *flight);
 
 /* Sets up the handle for the transfer's address, with the token only where it may go. */
 int khub__flight_prepare(khub__engine *engine, khub__flight *flight, khub_error *err);
+
+/* Opens a connection's socket, which isn't inherited; `user` is the flight. */
+curl_socket_t khub__flight_socket(void *user, curlsocktype purpose, struct curl_sockaddr *to);
 
 /* libcurl is done with it: says in the transfer what came of it. */
 void khub__flight_end(khub__engine *engine, khub__flight *flight, CURLcode code);

@@ -1,8 +1,11 @@
 """Files: side by side, in order, whole, and by the right name or not at all."""
+import json
+import os
+import subprocess
 import threading
 
 import pytest
-from hub import COMMIT, Hub, git_blob, one_file, sha256
+from hub import COMMIT, DRIVER, Hub, git_blob, one_file, sha256
 
 FILE = bytes(range(256)) * 200
 
@@ -84,6 +87,36 @@ def test_what_is_there_is_of_another_file(tmp_path, have):
         assert "range" not in hub.requests[-1].headers
     assert got["status"] == "KHUB_OK", got
     assert got["files"]["f"]["calls"] == ["begin", "finish", "finish"] and got["progress"]["bytes_done"] == len(FILE)
+
+
+def test_connections_are_not_inherited(tmp_path):
+    """By the children of a program that uses the library."""
+    def handle(request, connection):
+        port = "%04X" % connection.sock.getpeername()[1]
+        inode = next(line.split()[9] for line in open("/proc/net/tcp") if line.split()[1].endswith(":" + port))
+        for number in os.listdir(f"/proc/{run.pid}/fd"):
+            if os.readlink(f"/proc/{run.pid}/fd/{number}") == f"socket:[{inode}]":
+                flags.append(next(line.split()[1] for line in open(f"/proc/{run.pid}/fdinfo/{number}") if line.startswith("flags:")))
+        connection.content(request, FILE)
+
+    flags = []
+    with Hub(handle) as hub:
+        environment = {**os.environ, "HOME": str(tmp_path), "HF_ENDPOINT": hub.url}
+        run = subprocess.Popen([DRIVER, "fetch", "o/n", COMMIT, one_file(FILE)], env=environment, stdout=subprocess.DEVNULL)
+        assert run.wait(60) == 0
+    assert len(flags) == 1 and int(flags[0], 8) & os.O_CLOEXEC
+
+
+def test_no_open_file_for_a_connection():
+    """How many libcurl has for itself is its own affair: one of these is one too few."""
+    said = []
+    with Hub(lambda r, c: c.content(r, FILE)) as hub:
+        for most in range(4, 9):
+            run = subprocess.run(["prlimit", f"--nofile={most}", DRIVER, "fetch", "o/n", COMMIT, one_file(FILE)], capture_output=True, timeout=60,
+                                 env={**os.environ, "HOME": "/nonexistent", "HF_ENDPOINT": hub.url, "KHUB_RETRIES": "1"})
+            said.append(json.loads(run.stdout))
+    words = [got for got in said if got["message"].endswith("f: too many files are open for another connection")]
+    assert words and words[0]["status"] == "KHUB_E_NETWORK" and said[-1]["status"] == "KHUB_OK", said
 
 
 def test_a_hub_that_asks_to_wait_isnt_asked_for_all_the_rest():
