@@ -92,17 +92,19 @@ def test_what_is_there_is_of_another_file(tmp_path, have):
 def test_connections_are_not_inherited(tmp_path):
     """By the children of a program that uses the library."""
     def handle(request, connection):
-        port = "%04X" % connection.sock.getpeername()[1]
-        inode = next(line.split()[9] for line in open("/proc/net/tcp") if line.split()[1].endswith(":" + port))
+        ends = ["0100007F:%04X" % end[1] for end in (connection.sock.getpeername(), connection.sock.getsockname())]
+        inode = next(line.split()[9] for line in open("/proc/net/tcp") if line.split()[1:3] == ends)
+        started.wait(60)
         for number in os.listdir(f"/proc/{run.pid}/fd"):
             if os.readlink(f"/proc/{run.pid}/fd/{number}") == f"socket:[{inode}]":
                 flags.append(next(line.split()[1] for line in open(f"/proc/{run.pid}/fdinfo/{number}") if line.startswith("flags:")))
         connection.content(request, FILE)
 
-    flags = []
+    flags, started = [], threading.Event()
     with Hub(handle) as hub:
         environment = {**os.environ, "HOME": str(tmp_path), "HF_ENDPOINT": hub.url}
         run = subprocess.Popen([DRIVER, "fetch", "o/n", COMMIT, one_file(FILE)], env=environment, stdout=subprocess.DEVNULL)
+        started.set()
         assert run.wait(60) == 0
     assert len(flags) == 1 and int(flags[0], 8) & os.O_CLOEXEC
 
