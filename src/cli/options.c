@@ -48,10 +48,6 @@ static const cli_option *match(const cli_option *options, size_t count, const ch
 
 static int store(const cli_option *option, const char *value, const char *command)
 {
-    if (option->kind == CLI_OPTIONAL && !value[0]) {
-        cli_usage(command, "%s= needs a value after \"=\"", option->name);
-        return -1;
-    }
     if (option->kind == CLI_TEXT || option->kind == CLI_OPTIONAL) {
         *(const char **)option->to = value;
         return 0;
