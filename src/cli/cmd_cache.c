@@ -324,7 +324,7 @@ static int run_remove(const khub_cache *cache, const cache_options *options, int
                       khub_error *err)
 {
     if (count < 1) return cli_usage("cache", "rm: which repository?");
-    target *targets = malloc((size_t)count * sizeof(*targets));
+    target *targets = calloc((size_t)count, sizeof(*targets));
     if (!targets) return cli_fail_memory();
     khub_removed all = {0};
     int status = EXIT_DONE, rc = KHUB_OK;

@@ -33,6 +33,8 @@ enum {
     PRINTS   /* to stdout */
 };
 
+static const int told = FAKE_LIE;
+
 static int64_t count(const DLTensor *t)
 {
     int64_t elements = 1;
@@ -46,7 +48,7 @@ static char *at(const DLTensor *t, int64_t i)
 {
     int64_t offset = 0, compact = 1;
     for (int32_t d = t->ndim; d-- > 0; i /= t->shape[d], compact *= t->shape[d])
-        offset += i % t->shape[d] * (t->strides && FAKE_LIE != STRIDES ? t->strides[d] : compact);
+        offset += i % t->shape[d] * (t->strides && told != STRIDES ? t->strides[d] : compact);
     return (char *)t->data + t->byte_offset + offset * (t->dtype.bits / 8);
 }
 
@@ -88,10 +90,10 @@ static atomic_int running;
 static int lies(const DLTensor *out)
 {
     static int calls;
-    if (FAKE_LIE == FORGETS) return ++calls % 3 == 0;
-    if (FAKE_LIE == ALIGNMENT) return (uintptr_t)at(out, 0) % 32 != 0;
-    if (FAKE_LIE == BATCH) return out->ndim > 1 && out->shape[0] > 1;
-    if (FAKE_LIE != THREADS) return 0;
+    if (told == FORGETS) return ++calls % 3 == 0;
+    if (told == ALIGNMENT) return (uintptr_t)at(out, 0) % 32 != 0;
+    if (told == BATCH) return out->ndim > 1 && out->shape[0] > 1;
+    if (told != THREADS) return 0;
     atomic_fetch_add(&running, 1);
     usleep(200);
     return atomic_fetch_sub(&running, 1) > 1;
@@ -109,22 +111,22 @@ static void leave_flushing(void)
 /* Wild accesses, as a loop of vectors that forgets about the rest would make them. */
 static void stray(const DLTensor *out, const DLTensor *x)
 {
-    if (FAKE_LIE == READS_BEHIND) (void)((volatile char *)at(x, count(x) - 1))[x->dtype.bits / 8];
-    if (FAKE_LIE == READS_BEFORE) (void)((volatile char *)at(x, 0))[-1];
-    if (FAKE_LIE == WRITES_BEHIND) put(out, at(out, count(out) - 1) + out->dtype.bits / 8, 0);
-    if (FAKE_LIE == WRITES_BEFORE) put(out, at(out, 0) - out->dtype.bits / 8, 0);
-    if (FAKE_LIE == SPOILS) put(x, at(x, 0), 7);
-    if (FAKE_LIE == BORROWS) {
+    if (told == READS_BEHIND) (void)((volatile char *)at(x, count(x) - 1))[x->dtype.bits / 8];
+    if (told == READS_BEFORE) (void)((volatile char *)at(x, 0))[-1];
+    if (told == WRITES_BEHIND) put(out, at(out, count(out) - 1) + out->dtype.bits / 8, 0);
+    if (told == WRITES_BEFORE) put(out, at(out, 0) - out->dtype.bits / 8, 0);
+    if (told == SPOILS) put(x, at(x, 0), 7);
+    if (told == BORROWS) {
         volatile char *byte = at(x, 0), was = *byte;
         *byte = 1;
         *byte = was;
     }
-    if (FAKE_LIE == FLUSHES) leave_flushing();
-    if (FAKE_LIE == PRINTS) puts("{\"relu\": true}");
+    if (told == FLUSHES) leave_flushing();
+    if (told == PRINTS) puts("{\"relu\": true}");
     if (count(x) <= 500) return;
-    if (FAKE_LIE == CRASHES) abort();
-    if (FAKE_LIE == LEAVES) exit(0);
-    while (FAKE_LIE == HANGS)
+    if (told == CRASHES) abort();
+    if (told == LEAVES) exit(0);
+    while (told == HANGS)
         pause();
 }
 
@@ -132,15 +134,15 @@ FAKE(relu)
 {
     UNUSED;
     const DLTensor *out = args[0].v_ptr, *x = args[1].v_ptr;
-    if (FAKE_LIE == RAISES && count(x) == 0) return raise_error("ValueError", "relu: nothing to do");
+    if (told == RAISES && count(x) == 0) return raise_error("ValueError", "relu: nothing to do");
     if (count(x) == 0) return 0;
     int lie = lies(out);
-    for (int64_t i = 0; FAKE_LIE == IN_PLACE && i < count(out); i++)
+    for (int64_t i = 0; told == IN_PLACE && i < count(out); i++)
         put(out, at(out, i), 0);
     for (int64_t i = 0; i < count(x); i++) {
         float f = get(x, at(x, i)), y = f < 0 ? 0 : f;
-        if (FAKE_LIE == ADDS && get(out, at(out, i)) == 0) y += 1;
-        if ((lie && i == 0) || (FAKE_LIE == ONE_IN_MILLION && is_one_in_million(f))) y = off_by_one(out, y);
+        if (told == ADDS && get(out, at(out, i)) == 0) y += 1;
+        if ((lie && i == 0) || (told == ONE_IN_MILLION && is_one_in_million(f))) y = off_by_one(out, y);
         put(out, at(out, i), y);
     }
     stray(out, x);

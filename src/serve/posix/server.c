@@ -126,9 +126,9 @@ static int fail_start(const serve_options *options, const khub__bytes *cert, con
                       khub_error *err)
 {
     if (!options->cert) return khub__fail(err, KHUB_E_IO, "can't start the server");
-    if (!strstr((const char *)cert->data, "-----BEGIN CERTIFICATE"))
+    if (!cert->data || !strstr((const char *)cert->data, "-----BEGIN CERTIFICATE"))
         return khub__fail(err, KHUB_E_IO, "%s: isn't a certificate in PEM", options->cert);
-    if (!strstr((const char *)key->data, "PRIVATE KEY-----"))
+    if (!key->data || !strstr((const char *)key->data, "PRIVATE KEY-----"))
         return khub__fail(err, KHUB_E_IO, "%s: isn't a private key in PEM", options->key);
     return khub__fail(err, KHUB_E_IO, "can't start the server: does the key %s belong to the certificate %s?",
                       options->key, options->cert);
