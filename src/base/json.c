@@ -165,23 +165,6 @@ int khub__json_array(const json_t **out, const json_t *object, const char *key,
     return KHUB_OK;
 }
 
-/* Length of the valid UTF-8 character at `s` (of `left` bytes), 0 when it isn't one. */
-static size_t utf8_length(const unsigned char *s, size_t left)
-{
-    size_t n = s[0] < 0x80                   ? 1
-               : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
-               : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
-               : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
-                                             : 0;
-    if (n == 0 || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xC0) != 0x80) return 0;
-    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F)) return 0; /* overlong; surrogates */
-    if ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
-        return 0; /* overlong; past the last */
-    return n;
-}
-
 void khub__json_add_string(khub__text *to, const char *text)
 {
     if (!text) {
@@ -192,7 +175,7 @@ void khub__json_add_string(khub__text *to, const char *text)
     size_t left = strlen(text);
     khub__text_add(to, "\"");
     while (left) {
-        size_t n = utf8_length(s, left);
+        size_t n = khub__utf8_length(s, left);
         if (n == 0)
             khub__text_add(to, "\xEF\xBF\xBD");
         else if (n == 1 && (*s == '"' || *s == '\\'))

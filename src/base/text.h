@@ -28,4 +28,7 @@ void khub__copy(char *out, size_t size, const char *text);
 char *khub__text_take(khub__text *text);
 void khub__text_free(khub__text *text);
 
+/* Length of the valid UTF-8 character at `s` (of `left` bytes, at least one), 0 when it isn't one. */
+size_t khub__utf8_length(const unsigned char *s, size_t left);
+
 #endif

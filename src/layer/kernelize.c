@@ -9,19 +9,6 @@
 
 #include <stdlib.h>
 
-static char upper(char c)
-{
-    return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-}
-
-/* Equal but for the case of ASCII letters; `capitals` has no small ones. */
-static int is_same_word(const char *word, const char *capitals)
-{
-    while (*word && upper(*word) == *capitals)
-        word++, capitals++;
-    return !*word && !*capitals;
-}
-
 /* The environment variable that forbids kernels; NULL: none does. */
 static const char *forbidden_by(void)
 {
@@ -30,7 +17,7 @@ static const char *forbidden_by(void)
     } table[] = {{"USE_HUB_KERNELS", "0"}, {"USE_HUB_KERNELS", "OFF"}, {"USE_HUB_KERNELS", "NO"}};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         const char *set = getenv(table[i].variable);
-        if (set && is_same_word(set, table[i].value)) return table[i].variable;
+        if (set && khub__is_word(set, strlen(set), table[i].value)) return table[i].variable;
     }
     return NULL;
 }

@@ -1,5 +1,7 @@
 #include "trust/sigstore/der.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 enum { MAX_DEPTH = 24 };
@@ -160,23 +162,10 @@ int khub__der_time(int64_t *out_us, khub__span *from, int fraction)
     return 0;
 }
 
-/* The length of the character at p, 0 when it isn't valid UTF-8. */
-static size_t character(const unsigned char *p, size_t left)
-{
-    size_t n = p[0] < 0x80 ? 1 : p[0] < 0xC2 ? 0 : p[0] < 0xE0 ? 2 : p[0] < 0xF0 ? 3 : p[0] < 0xF5 ? 4 : 0;
-    if (n == 0 || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F)) return 0; /* overlong; surrogates */
-    if ((p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
-        return 0; /* overlong; past the last */
-    return n;
-}
-
 static int is_utf8(khub__span v, int control)
 {
     for (size_t i = 0, n; i < v.length; i += n) {
-        n = character(v.data + i, v.length - i);
+        n = khub__utf8_length(v.data + i, v.length - i);
         if (n == 0) return 0;
         if (!control && (v.data[i] < 0x20 || v.data[i] == 0x7F)) return 0;
         if (!control && v.data[i] == 0xC2 && v.data[i + 1] < 0xA0) return 0; /* C1 */
