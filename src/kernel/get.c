@@ -9,13 +9,13 @@
 #include "kernel/kernel.h"
 #include "kernel/machine.h"
 #include "kernel/memo.h"
+#include "kernel/needs.h"
 #include "kernel/place.h"
 #include "kernel/runtime.h"
 #include "trust/publisher.h"
 
 #include <stdio.h>
 
-enum { MAX_CHAIN = 32 };   /* kernels that need kernels */
 enum { MAX_NEEDS = 1000 }; /* kernels that one needs, directly or not */
 
 /* The build asked for by name, whatever the machine. */
@@ -58,53 +58,8 @@ static int choose(char **variant, const khub__repository *repository, const khub
     return rc;
 }
 
-/* The names on the way to a kernel that another one needs. */
-typedef struct chain {
-    const char *name;
-    const struct chain *before; /* NULL: the one that the caller asked for */
-} chain;
-
-static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *options, const chain *before,
-                   khub_error *err);
-
-/* "a@v1 needs b@v1 needs a@v1" */
-static int fail_circle(const chain *last, const char *name, khub_error *err)
-{
-    khub__text text = {0};
-    const chain *all[MAX_CHAIN];
-    size_t n = 0;
-    for (; last && n < MAX_CHAIN; last = last->before)
-        all[n++] = last;
-    while (n--)
-        khub__text_addf(&text, "%s needs ", all[n]->name);
-    char *names = khub__text_take(&text);
-    int rc = names ? khub__fail(err, KHUB_E_FORMAT,
-                                "%s%s: kernels that need each other in a circle, or too deep", names, name)
-                   : khub__fail_memory(err, "getting a kernel");
-    khub__free(names);
-    return rc;
-}
-
-static int is_circle(const chain *last, const char *name)
-{
-    size_t n = 0;
-    for (; last; last = last->before)
-        if (!strcmp(last->name, name) || ++n >= MAX_CHAIN) return 1;
-    return 0;
-}
-
-/* Only a name of the Hub: who publishes a kernel doesn't say which directories of this machine are loaded. */
-static int name_need(char *name, size_t size, const khub__metadata_need *need, khub_error *err)
-{
-    khub__wanted wanted;
-    khub_error why = {0};
-    if (need->version >= 0)
-        snprintf(name, size, "%s@v%lld", need->repo_id, (long long)need->version);
-    else
-        snprintf(name, size, "%s@%s", need->repo_id, need->revision);
-    int rc = khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, &why);
-    return rc == KHUB_OK ? rc : khub__fail(err, KHUB_E_FORMAT, "\"kernel-depends\": %s", why.message);
-}
+static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *options,
+                   const khub__chain *before, khub_error *err);
 
 static int is_done(const khub__way *way, const char *name)
 {
@@ -140,14 +95,15 @@ static int new_kernel(khub_kernel **out, const char *name, khub_error *err)
 
 /* One of metadata.json's "kernel-depends": it is loaded, and so stays; the view of it isn't needed. */
 static int get_need(const khub__metadata_need *need, khub__way *way, const khub_get_options *options,
-                    const chain *before, khub_error *err)
+                    const khub__chain *before, khub_error *err)
 {
-    char name[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 3];
+    char name[KHUB__NEED_NAME_MAX];
     khub_error why = {0};
-    int rc = name_need(name, sizeof(name), need, &why);
+    int rc = khub__need_name(name, need, &why);
     if (rc != KHUB_OK) return khub__fail(err, rc, "%s (needed by %s)", why.message, before->name);
     if (is_done(way, name)) return KHUB_OK;
-    if (is_circle(before, name)) return fail_circle(before, name, err);
+    rc = khub__chain_check(before, name, err);
+    if (rc != KHUB_OK) return rc;
     khub_kernel *kernel;
     khub_get_options theirs = *options;
     theirs.variant = NULL;
@@ -183,10 +139,10 @@ static int bring(const khub__repository *repository, const char *variant, khub_e
 
 /* From the chosen build to the path of its library, everything it needs in place. */
 static int prepare(char **library, khub_kernel *kernel, const khub__place *place, khub__way *way,
-                   const khub_get_options *options, const chain *before, khub_error *err)
+                   const khub_get_options *options, const khub__chain *before, khub_error *err)
 {
     khub__metadata metadata = {0};
-    const chain here = {kernel->name, before};
+    const khub__chain here = {kernel->name, before};
     int rc = khub__repository_bring_metadata(&place->repository, kernel->variant, err);
     if (rc == KHUB_OK) rc = read_metadata(&metadata, kernel->build, err);
     kernel->version = metadata.version;
@@ -223,7 +179,7 @@ static int load(khub_kernel *kernel, const char *path, khub_error *err)
 
 /* The way of one name up to the path of its library. */
 static int fetch_one(char **library, khub_kernel *kernel, khub__way *way, const khub_get_options *options,
-                     const chain *before, khub_error *err)
+                     const khub__chain *before, khub_error *err)
 {
     khub__place place = {0};
     *library = NULL;
@@ -235,8 +191,8 @@ static int fetch_one(char **library, khub_kernel *kernel, khub__way *way, const 
     return rc;
 }
 
-static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *options, const chain *before,
-                   khub_error *err)
+static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *options,
+                   const khub__chain *before, khub_error *err)
 {
     char *library;
     int rc = fetch_one(&library, kernel, way, options, before, err);
