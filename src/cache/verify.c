@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { PIECE = 1 << 20, DETAIL_MAX = 400 };
+enum { DETAIL_MAX = 400 };
 
 /* What was found about one content: a blob is read once, however many files show it. */
 typedef struct finding {
@@ -22,24 +22,11 @@ typedef struct verifier {
     khub_verify_fn fn;
     void *user;
     finding *blobs; /* of the repository at hand */
-    char *piece;
     size_t bad;
 } verifier;
 
-static int hash_stream(khub__hash *hash, khub__stream *file, char *piece, khub_error *err)
-{
-    int rc = KHUB_OK;
-    for (size_t left = file->size; rc == KHUB_OK && left > 0;) {
-        size_t n = left < PIECE ? left : PIECE;
-        rc = khub__stream_read(file, piece, n, err);
-        if (rc == KHUB_OK) khub__hash_add(hash, piece, n);
-        left -= n;
-    }
-    return rc;
-}
-
 /* Compares a file's content with the name that it should have. */
-static int compare(finding *out, const char *path, const char *name, char *piece, khub_error *err)
+static int compare(finding *out, const char *path, const char *name, khub_error *err)
 {
     khub__hash_kind kind;
     khub__stream file;
@@ -64,7 +51,7 @@ static int compare(finding *out, const char *path, const char *name, char *piece
     }
     if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     rc = khub__hash_new(&hash, kind, file.size, err);
-    if (rc == KHUB_OK) rc = hash_stream(hash, &file, piece, err);
+    if (rc == KHUB_OK) rc = khub__hash_stream(&hash, 1, &file, err);
     if (rc == KHUB_OK) {
         khub__hash_end(hash, hex);
         out->state = strcmp(hex, name) == 0 ? KHUB_FILE_GOOD : KHUB_FILE_CHANGED;
@@ -84,7 +71,7 @@ static int judge_blob(verifier *v, finding *out, const khub__cached_repo *repo, 
         khub_error why = {0};
         char path[4096];
         snprintf(path, sizeof(path), "%s/blobs/%s", repo->path, repo->blobs[index].name);
-        rc = compare(found, path, repo->blobs[index].name, v->piece, &why);
+        rc = compare(found, path, repo->blobs[index].name, &why);
         if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     }
     *out = *found;
@@ -112,8 +99,8 @@ static int judge_link(verifier *v, finding *out, const khub__cached_repo *repo, 
     return judge_blob(v, out, repo, file->blob, err);
 }
 
-static int judge_copy(verifier *v, finding *out, const khub_cached_revision *revision,
-                      const khub__cached_file *file, const char *expected, khub_error *err)
+static int judge_copy(finding *out, const khub_cached_revision *revision, const khub__cached_file *file,
+                      const char *expected, khub_error *err)
 {
     *out = (finding){.state = KHUB_FILE_UNKNOWN};
     if (!expected) {
@@ -121,8 +108,7 @@ static int judge_copy(verifier *v, finding *out, const khub_cached_revision *rev
         return KHUB_OK;
     }
     char *path = khub__path_join(revision->path, file->path);
-    int rc =
-        path ? compare(out, path, expected, v->piece, err) : khub__fail_memory(err, "verifying the cache");
+    int rc = path ? compare(out, path, expected, err) : khub__fail_memory(err, "verifying the cache");
     khub__free(path);
     return rc;
 }
@@ -142,7 +128,7 @@ static int verify_snapshot(verifier *v, const khub__cached_snapshot *snapshot, k
         const khub__tree_file *listed = khub__tree_find(&tree, file->path);
         const char *expected = listed ? khub__tree_etag(listed) : NULL;
         rc = file->is_link ? judge_link(v, &found, repo, file, expected, err)
-                           : judge_copy(v, &found, revision, file, expected, err);
+                           : judge_copy(&found, revision, file, expected, err);
         if (rc != KHUB_OK) break;
         v->bad += found.state == KHUB_FILE_CHANGED || found.state == KHUB_FILE_MISSING;
         if (v->fn &&
@@ -167,8 +153,7 @@ int khub_cache_verify(size_t *bad, const khub_cache *cache, const char *reposito
                       void *user, khub_error *err)
 {
     *bad = 0;
-    verifier v = {.cache = cache, .fn = fn, .user = user, .piece = khub__malloc(PIECE)};
-    if (!v.piece) return khub__fail_memory(err, "verifying the cache");
+    verifier v = {.cache = cache, .fn = fn, .user = user};
     int rc = KHUB_OK, found = 0;
     for (size_t i = 0; rc == KHUB_OK && i < cache->repo_count; i++) {
         if (repository && strcmp(cache->repos[i].id, repository) != 0) continue;
@@ -178,6 +163,5 @@ int khub_cache_verify(size_t *bad, const khub_cache *cache, const char *reposito
     if (rc == KHUB_OK && repository && !found)
         rc = khub__fail(err, KHUB_E_NOTFOUND, "%s: isn't in the cache (%s)", repository, cache->path);
     *bad = v.bad;
-    khub__free(v.piece);
     return rc;
 }

@@ -1,6 +1,6 @@
 /* Hashes against the standards' examples (FIPS 180-4) and what git and coreutils say. */
 #include "failing_memory.h"
-#include "unit.h"
+#include "root.h"
 
 #include "base/hash.h"
 
@@ -26,6 +26,11 @@ static const struct {
     {KHUB__HASH_SHA256, "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
      "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
     {KHUB__HASH_SHA256, "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+    /* and of SHA-512 */
+    {KHUB__HASH_SHA512, "abc",
+     "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd454d442"
+     "3643c"
+     "e80e2a9ac94fa54ca49f"},
     /* printf ... | git hash-object --stdin */
     {KHUB__HASH_GIT_BLOB, "", "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"},
     {KHUB__HASH_GIT_BLOB, "hello\n", "ce013625030ba8dba906f756967f9e9ca394464a"},
@@ -55,6 +60,41 @@ START_TEST(million)
     khub__hash_end(hash, hex);
     khub__hash_free(hash);
     ck_assert_str_eq(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+END_TEST
+
+/* The same million from a file, for three hashes that read it once. git: … | git hash-object --stdin */
+START_TEST(a_file_for_several)
+{
+    static const khub__hash_kind kinds_of[] = {KHUB__HASH_SHA512, KHUB__HASH_SHA256, KHUB__HASH_GIT_BLOB};
+    static const char *const expected[] = {
+        "e718483d0ce769644e2e42c7bc15b4638e1f98b13b2044285632a803afa973ebde0ff244877ea60a4cb0432ce577c31b"
+        "eb009c5c2c49aa2e4eadb217ad8cc09b",
+        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
+        "de1fbf0c2f34f67f01f355f31ed0cf7319643c5e"};
+    khub_error err = {0};
+    khub__hash *hashes[3];
+    khub__stream file;
+    char hex[KHUB__HASH_HEX_MAX + 1], path[100];
+    make_root();
+    char *text = malloc(1000000);
+    memset(text, 'a', 1000000);
+    put_bytes("/a", text, 1000000);
+    free(text);
+    snprintf(path, sizeof(path), "%s/a", root);
+    ck_khub_ok(khub__stream_open(&file, path, &err), &err);
+    for (int i = 0; i < 3; i++)
+        ck_khub_ok(khub__hash_new(&hashes[i], kinds_of[i], file.size, &err), &err);
+    ck_khub_ok(khub__hash_stream(hashes, 3, &file, &err), &err);
+    ck_khub_fails(khub__hash_stream(hashes, 3, &file, &err), &err, KHUB_E_FORMAT,
+                  "ends 262144 bytes too early");
+    khub__stream_close(&file);
+    remove_root();
+    for (int i = 0; i < 3; i++) {
+        khub__hash_end(hashes[i], hex);
+        khub__hash_free(hashes[i]);
+        ck_assert_str_eq(hex, expected[i]);
+    }
 }
 END_TEST
 
@@ -114,4 +154,5 @@ START_TEST(free_of_nothing)
 }
 END_TEST
 
-UNIT("hash", known_values, million, size_counts_for_git, kinds, failing_memory, free_of_nothing)
+UNIT("hash", known_values, million, a_file_for_several, size_counts_for_git, kinds, failing_memory,
+     free_of_nothing)

@@ -15,7 +15,8 @@
     X(EVP_DigestUpdate)                                                                                      \
     X(EVP_DigestFinal_ex)                                                                                    \
     X(EVP_sha1)                                                                                              \
-    X(EVP_sha256)
+    X(EVP_sha256)                                                                                            \
+    X(EVP_sha512)
 
 #define POINTER(name) __typeof__(&name) name##_;
 #define SYMBOL(name)  {#name, offsetof(struct crypto, name##_)},
@@ -52,14 +53,20 @@ int khub__hash_kind_of(khub__hash_kind *kind, const char *hex)
     return 0;
 }
 
+static const EVP_MD *method_of(khub__hash_kind kind)
+{
+    return kind == KHUB__HASH_GIT_BLOB ? crypto.EVP_sha1_()
+           : kind == KHUB__HASH_SHA256 ? crypto.EVP_sha256_()
+                                       : crypto.EVP_sha512_();
+}
+
 static int start(khub__hash *hash, khub__hash_kind kind, uint64_t size, khub_error *err)
 {
-    const EVP_MD *digest = kind == KHUB__HASH_SHA256 ? crypto.EVP_sha256_() : crypto.EVP_sha1_();
+    static const char *const names[] = {"SHA-1, which names git's files", "SHA-256", "SHA-512"};
     hash->context = crypto.EVP_MD_CTX_new_();
     if (!hash->context) return khub__fail_memory(err, "starting a hash");
-    if (!crypto.EVP_DigestInit_ex_(hash->context, digest, NULL))
-        return khub__fail(err, KHUB_E_UNSUPPORTED, "libcrypto refuses to compute %s",
-                          kind == KHUB__HASH_SHA256 ? "SHA-256" : "SHA-1, which names git's files");
+    if (!crypto.EVP_DigestInit_ex_(hash->context, method_of(kind), NULL))
+        return khub__fail(err, KHUB_E_UNSUPPORTED, "libcrypto refuses to compute %s", names[kind]);
     char head[32];
     if (kind == KHUB__HASH_GIT_BLOB) {
         snprintf(head, sizeof(head), "blob %llu", (unsigned long long)size);
@@ -88,13 +95,19 @@ void khub__hash_add(khub__hash *hash, const void *data, size_t bytes)
     if (!crypto.EVP_DigestUpdate_(hash->context, data, bytes)) hash->failed = 1;
 }
 
+size_t khub__hash_end_bytes(khub__hash *hash, unsigned char out[KHUB__HASH_MAX])
+{
+    unsigned length = 0;
+    if (!crypto.EVP_DigestFinal_ex_(hash->context, out, &length) || hash->failed) return 0;
+    return length;
+}
+
 void khub__hash_end(khub__hash *hash, char hex[KHUB__HASH_HEX_MAX + 1])
 {
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned length = 0;
+    unsigned char digest[KHUB__HASH_MAX];
+    size_t length = khub__hash_end_bytes(hash, digest);
     hex[0] = 0;
-    if (!crypto.EVP_DigestFinal_ex_(hash->context, digest, &length) || hash->failed) return;
-    for (unsigned i = 0; i < length && 2 * i < KHUB__HASH_HEX_MAX; i++)
+    for (size_t i = 0; i < length; i++)
         snprintf(hex + 2 * i, 3, "%02x", digest[i]);
 }
 
