@@ -68,8 +68,8 @@ START_TEST(a_file_for_several)
 {
     static const khub__hash_kind kinds_of[] = {KHUB__HASH_SHA512, KHUB__HASH_SHA256, KHUB__HASH_GIT_BLOB};
     static const char *const expected[] = {
-        "e718483d0ce769644e2e42c7bc15b4638e1f98b13b2044285632a803afa973ebde0ff244877ea60a4cb0432ce577c31b"
-        "eb009c5c2c49aa2e4eadb217ad8cc09b",
+        ("e718483d0ce769644e2e42c7bc15b4638e1f98b13b2044285632a803afa973ebde0ff244877ea60a4cb0432ce577c31b"
+         "eb009c5c2c49aa2e4eadb217ad8cc09b"),
         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
         "de1fbf0c2f34f67f01f355f31ed0cf7319643c5e"};
     khub_error err = {0};
