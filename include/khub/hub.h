@@ -47,6 +47,8 @@ typedef struct khub_hub_options {
     khub_progress_fn progress; /* NULL: none */
     void *progress_user;       /* handed to it */
     int no_retry; /* 1: what fails on the way to the Hub isn't tried again; 0: as KHUB_RETRIES says */
+    const struct khub_policy *policy; /* what is trusted (<khub/trust.h>); NULL: the user's, as
+                                         khub_policy_read(NULL) has it. `trust` is added to it */
 } khub_hub_options;
 
 /* What a request to the Hub would go through. Strings are static or the environment's; NULL: none. */

@@ -4,6 +4,7 @@
 
 #include <khub/function.h>
 #include <khub/hub.h>
+#include <khub/trust.h>
 #include <khub/variant.h>
 
 #ifdef __cplusplus
@@ -72,6 +73,9 @@ KHUB_API const char *khub_kernel_commit(
     const khub_kernel *kernel); /* of a kernel of the Hub; NULL: a directory */
 KHUB_API const char *khub_kernel_library(const khub_kernel *kernel); /* path of the library */
 KHUB_API int64_t khub_kernel_version(const khub_kernel *kernel);     /* metadata.json's version */
+
+/* Why it was loaded: the decisions on its build (docs/trust.md). NULL: none were kept. */
+KHUB_API const khub_trust *khub_kernel_trust(const khub_kernel *kernel);
 
 /* Finds a function by the name it is exported under (`__tvm_ffi_NAME`). *out is valid until the kernel is
  * closed. KHUB_E_NOTFOUND lists the functions there are. */

@@ -15,6 +15,7 @@
 #include <khub/hub.h>
 #include <khub/cache.h>
 #include <khub/signature.h>
+#include <khub/trust.h>
 #include <khub/kernel.h>
 #include <khub/mapping.h>
 #include <khub/layer.h>

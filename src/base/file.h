@@ -65,6 +65,8 @@ int khub__dir_list_dirs(char ***names, size_t *count, const char *path, khub_err
 typedef struct khub__draft khub__draft;
 int khub__draft_open(khub__draft **out, const char *path, khub_error *err);
 int khub__draft_write(khub__draft *draft, const void *data, size_t bytes, khub_error *err);
+/* Nobody but this user (and root) may write to it, whatever the user's umask says. */
+int khub__draft_for_us(khub__draft *draft, khub_error *err);
 /* Nothing but putting it in place is left to do: the disk has it. */
 int khub__draft_sync(khub__draft *draft, khub_error *err);
 /* Puts it in place; the draft is gone either way, and after a failure nothing is left behind. */

@@ -42,8 +42,8 @@ static int has_build(const khub__picked *picked)
 static int judge(const khub__remote *remote, const khub__picked *picked, khub_error *err)
 {
     if (remote->wanted.repo.kind == KHUB__REPO_MODEL || !has_build(picked)) return KHUB_OK;
-    return khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client,
-                                 remote->session->options.trust, picked->missing > 0, err);
+    return khub__publisher_check(NULL, &remote->store, &remote->at.repo, remote->session->client,
+                                 &remote->session->rules, picked->missing > 0, err);
 }
 
 static int fail_none(const khub__remote *remote, const char *const *patterns, khub_error *err)
@@ -107,7 +107,7 @@ int khub_trusted(const char *name, const khub_hub_options *options, khub_error *
     if (rc == KHUB_OK) rc = khub__session_open(&session, options, err);
     if (rc == KHUB_OK) rc = khub__store_open(&store, &wanted.repo, session.options.cache_dir, err);
     if (rc == KHUB_OK)
-        rc = khub__publisher_check(&store, &wanted.repo, session.client, session.options.trust, 0, err);
+        rc = khub__publisher_check(NULL, &store, &wanted.repo, session.client, &session.rules, 0, err);
     khub__store_close(&store);
     khub__session_close(&session);
     return rc;

@@ -21,12 +21,14 @@ int khub__session_open(khub__session *out, const khub_hub_options *options, khub
     khub__hub_settings settings = {0};
     if (rc == KHUB_OK) rc = khub__hub_settings_read(&settings, &out->options, err);
     if (rc != KHUB_OK) return rc;
+    out->rules = (khub__rules){.given = out->options.policy, .named = out->options.trust};
     return khub__client_open(&out->client, &settings, out->options.progress, out->options.progress_user, err);
 }
 
 void khub__session_close(khub__session *session)
 {
     khub__client_close(session->client);
+    khub__rules_close(&session->rules);
     memset(session, 0, sizeof(*session));
 }
 

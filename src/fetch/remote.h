@@ -3,12 +3,14 @@
 #define FETCH_REMOTE_H
 
 #include "fetch/resolve.h"
+#include "trust/policy.h"
 
 /* How one request talks to the Hub: the caller's options, and one client for all repositories that it leads
  * to. */
 typedef struct khub__session {
     khub_hub_options options;
     khub__client *client;
+    khub__rules rules;                                             /* what is trusted */
     int (*pin)(void *user, khub__wanted *wanted, khub_error *err); /* NULL: none; else puts a commit in the
                                                                       place of where a redirect leads */
     void *pin_user;                                                /* handed to it */

@@ -130,8 +130,8 @@ static int bring(const khub__repository *repository, const char *variant, khub_e
     if (!remote) return KHUB_OK;
     int rc = khub__repository_pick(&files, repository, variant, err);
     if (rc == KHUB_OK)
-        rc = khub__publisher_check(&remote->store, &remote->at.repo, remote->session->client,
-                                   remote->session->options.trust, files.missing > 0, err);
+        rc = khub__publisher_check(NULL, &remote->store, &remote->at.repo, remote->session->client,
+                                   &remote->session->rules, files.missing > 0, err);
     if (rc == KHUB_OK) rc = khub__remote_bring(remote, &files, err);
     khub__picked_free(&files);
     return rc;

@@ -23,6 +23,7 @@ void khub_kernel_close(khub_kernel *kernel)
     if (!kernel) return;
     free_infos(kernel);
     khub__layers_free(&kernel->layers);
+    khub_trust_free(kernel->trust);
     khub__free(kernel->commit);
     khub__free(kernel->build);
     khub__free(kernel->variant);
@@ -58,6 +59,11 @@ const char *khub_kernel_library(const khub_kernel *kernel)
 int64_t khub_kernel_version(const khub_kernel *kernel)
 {
     return kernel->version;
+}
+
+const khub_trust *khub_kernel_trust(const khub_kernel *kernel)
+{
+    return kernel->trust;
 }
 
 /* "KERNEL: has no WHAT "name"; it has: a, b, c" */

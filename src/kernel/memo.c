@@ -4,6 +4,8 @@
 #include "base/options.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "trust/trust.h"
+#include "trust/policy.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -16,6 +18,7 @@ typedef struct entry {
     const struct entry *next;
     char *key, *variant, *build, *commit;
     int64_t version;
+    khub_trust *trust;
     const khub__library *library;
 } entry;
 
@@ -32,8 +35,8 @@ static void add(khub__text *key, const char *part)
 char *khub__memo_key(const char *name, const khub_get_options *options)
 {
     static const char *const counts[] = {
-        "LOCAL_KERNELS", "KERNELS_CACHE",  "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
-        "HF_HOME",       "XDG_CACHE_HOME", "HOME",         "HF_ENDPOINT"};
+        "LOCAL_KERNELS",  "KERNELS_CACHE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME",
+        "XDG_CACHE_HOME", "HOME",          "HF_ENDPOINT",  "KHUB_TRUST_FILE",       "XDG_CONFIG_HOME"};
     khub_hub_options hub;
     if (khub__options(&hub, sizeof(hub), options->hub, "khub_hub_options", NULL) != KHUB_OK) return NULL;
     if (options->platform || hub.refresh || khub__path_is_local(name) || !strncmp(name, "khub/", 5))
@@ -47,6 +50,10 @@ char *khub__memo_key(const char *name, const khub_get_options *options)
     add(&key, hub.cache_dir);
     for (size_t i = 0; hub.trust && hub.trust[i]; i++)
         add(&key, hub.trust[i]);
+    char *policy = hub.policy ? khub__policy_text(hub.policy) : NULL;
+    if (hub.policy && !policy) key.failed = 1;
+    add(&key, policy);
+    khub__free(policy);
     for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
         add(&key, getenv(counts[i]));
     return khub__text_take(&key);
@@ -78,7 +85,10 @@ int khub__memo_find(khub_kernel *kernel, const char *key)
     kernel->commit = khub__strdup(e->commit);
     kernel->version = e->version;
     kernel->library = e->library;
-    if (kernel->variant && kernel->build && kernel->commit) return 1;
+    if (kernel->variant && kernel->build && kernel->commit) {
+        kernel->trust = khub__trust_share(e->trust);
+        return 1;
+    }
     khub__free(kernel->variant);
     khub__free(kernel->build);
     khub__free(kernel->commit);
@@ -92,6 +102,7 @@ static void free_entry(entry *e)
     khub__free(e->variant);
     khub__free(e->build);
     khub__free(e->commit);
+    khub_trust_free(e->trust);
     khub__free(e);
 }
 
@@ -105,6 +116,7 @@ void khub__memo_keep(const khub_kernel *kernel, const char *key)
                  .build = khub__strdup(kernel->build),
                  .commit = khub__strdup(kernel->commit),
                  .version = kernel->version,
+                 .trust = khub__trust_share(kernel->trust),
                  .library = kernel->library};
     if (!e->key || !e->variant || !e->build || !e->commit) {
         free_entry(e);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/text.h"
 
 #include <khub/kernel.h>
@@ -11,12 +12,17 @@ int khub__way_open(khub__way *out, const khub_hub_options *hub, const char *lock
     memset(out, 0, sizeof(*out));
     out->hub = hub;
     out->locked = lock != NULL;
+    khub_hub_options ours;
+    int rc = khub__options(&ours, sizeof(ours), hub, "khub_hub_options", err);
+    if (rc != KHUB_OK) return rc;
+    out->rules = (khub__rules){.given = ours.policy, .named = ours.trust};
     return lock ? khub__lockfile_read(&out->lock, lock, err) : KHUB_OK;
 }
 
 void khub__way_close(khub__way *way)
 {
     khub__session_close(&way->session);
+    khub__rules_close(&way->rules);
     khub__lockfile_free(&way->lock);
     for (size_t i = 0; i < way->done_count; i++)
         khub__free(way->done[i]);

@@ -10,10 +10,11 @@ typedef struct khub__way {
     const khub_hub_options *hub;   /* the caller's; may be NULL */
     const khub_platform *platform; /* that builds are chosen for, to tell the Hub; NULL: not known yet */
     khub__session session;         /* opened by the first name of the Hub */
-    khub__lockfile lock;           /* commits that are fixed */
-    int locked;                    /* 1: a name of the Hub must be in it */
-    int only_fetch;                /* 1: nothing is loaded */
-    char **done;                   /* kernels that others need and that were got: each is got once */
+    khub__rules rules;   /* what is trusted, for a build of this machine; session.rules is the Hub's */
+    khub__lockfile lock; /* commits that are fixed */
+    int locked;          /* 1: a name of the Hub must be in it */
+    int only_fetch;      /* 1: nothing is loaded */
+    char **done;         /* kernels that others need and that were got: each is got once */
     size_t done_count, done_capacity;
 } khub__way;
 

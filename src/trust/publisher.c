@@ -5,7 +5,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/ours.h"
+#include "base/text.h"
 #include "cache/disk.h"
+#include "trust/trust.h"
 
 #include <time.h>
 
@@ -19,6 +22,16 @@ typedef struct answer {
     int64_t asked_s; /* since 1970 */
 } answer;
 
+/* What others may have written says nothing. */
+static int is_ours(const khub__store *store, khub_error *err)
+{
+    char path[KHUB__DISK_PATH_MAX];
+    if (khub__disk_path(path, store, RECORD) != 0) return KHUB_E_IO;
+    int rc = khub__path_is_ours(NULL, path, err);
+    if (rc == KHUB_E_UNTRUSTED) khub__log(KHUB_LOG_DEBUG, "trust", store->repo.id, "%s", err->message);
+    return rc;
+}
+
 /* A record of another owner, or one that can't be read, is none. */
 static int read_record(answer *out, const khub__store *store, const char *owner, khub_error *err)
 {
@@ -29,7 +42,8 @@ static int read_record(answer *out, const khub__store *store, const char *owner,
     const char *publisher = NULL;
     khub_error why = {0};
     khub__json_source source = {RECORD, &why};
-    int rc = khub__disk_get(&text, &bytes, NULL, store, RECORD, RECORD_MAX, &why);
+    int rc = is_ours(store, &why);
+    if (rc == KHUB_OK) rc = khub__disk_get(&text, &bytes, NULL, store, RECORD, RECORD_MAX, &why);
     if (rc == KHUB_OK) rc = khub__json_parse(&json, text, bytes, RECORD, &why);
     if (rc == KHUB_OK) rc = khub__json_string(&publisher, json, "publisher", &source);
     if (rc == KHUB_OK) rc = khub__json_bool(&out->trusted, json, "trusted", &source);
@@ -52,71 +66,124 @@ static void keep_record(const khub__store *store, const char *owner, int trusted
         khub__log(KHUB_LOG_DEBUG, "trust", store->repo.id, "the Hub's answer isn't kept: %s", why.message);
 }
 
-static int is_vouched_for(const char *const *trust, const khub__repo *repo, const char *owner)
+/* One publisher that is judged. */
+typedef struct question {
+    khub_trust *trust; /* may be NULL */
+    const khub__store *store;
+    const khub__repo *repo;
+    const khub_policy *policy;
+    char owner[KHUB__REPO_ID_MAX + 1];
+} question;
+
+enum { WORDS_MAX = 620 }; /* of the decision itself; an owner's name is cut nowhere */
+
+static void add(const question *q, khub_trust_decision decision, const char *words)
 {
-    for (; trust && *trust; trust++)
-        if (!strcmp(*trust, repo->id) || (*owner && !strcmp(*trust, owner))) return 1;
-    return 0;
+    khub__trust_add(q->trust, KHUB__ABOUT_PUBLISHER, decision, "%s: %s", q->repo->id, words);
 }
 
-static int refuse(const khub__repo *repo, const char *owner, khub_error *err)
+/* What is refused, and what to do about it. */
+static int refuse(const question *q, const char *words, khub_error *err)
 {
-    return khub__fail(
-        err, KHUB_E_UNTRUSTED,
-        "%s: the Hub doesn't call %s a trusted publisher of kernels; nothing was loaded. To load its kernels "
-        "all the same, vouch for it: khub_hub_options.trust %s",
-        repo->id, owner, repo->id);
+    khub_error why = {0};
+    int rc = khub__fail(&why, KHUB_E_UNTRUSTED,
+                        "%s: %s; nothing was loaded. To load its kernels all the same, vouch for it: "
+                        "khub_hub_options.trust %s, or for good: khub trust add %s",
+                        q->repo->id, words, q->repo->id, q->repo->id);
+    khub__trust_add(q->trust, KHUB__ABOUT_PUBLISHER, KHUB_TRUST_REFUSED, "%s", why.message);
+    return khub__fail(err, rc, "%s", why.message);
+}
+
+static int refuse_unknown(const question *q, khub_error *err)
+{
+    char words[WORDS_MAX];
+    snprintf(words, sizeof(words), "the Hub doesn't call %s a trusted publisher of kernels", q->owner);
+    return refuse(q, words, err);
+}
+
+/* 0: nobody vouches for it. */
+static int is_vouched_for(const question *q, const char *const *named)
+{
+    char words[WORDS_MAX];
+    const char *path = khub_policy_about(q->policy).path;
+    for (; named && *named; named++)
+        if (!strcmp(*named, q->repo->id) || (*q->owner && !strcmp(*named, q->owner)))
+            return add(q, KHUB_TRUST_ACCEPTED, "the caller vouches for it"), 1;
+    if (!khub__policy_vouches(q->policy, q->repo->id, q->owner)) return 0;
+    snprintf(words, sizeof(words), "%.250s vouches for it", path ? path : "the policy");
+    return add(q, KHUB_TRUST_ACCEPTED, words), 1;
 }
 
 /* Not to know is not a verdict, and says so. */
-static int ask(answer *out, const khub__store *store, const khub__repo *repo, const char *owner,
-               khub__client *client, khub_error *err)
+static int ask(answer *out, const question *q, khub__client *client, khub_error *err)
 {
     khub_error why = {0};
-    int rc = khub__client_publisher(&out->trusted, client, owner, &why);
+    char words[WORDS_MAX];
+    int rc = khub__client_publisher(&out->trusted, client, q->owner, &why);
     if (rc == KHUB_E_NOMEM || rc == KHUB_E_CANCELED) return khub__fail(err, rc, "%s", why.message);
-    if (rc != KHUB_OK)
-        return khub__fail(err, KHUB_E_UNTRUSTED,
-                          "%s: whether %s is a trusted publisher couldn't be found out (%s); to load it "
-                          "all the same: khub_hub_options.trust %s",
-                          repo->id, owner, why.message, repo->id);
-    keep_record(store, owner, out->trusted);
+    if (rc == KHUB_OK) {
+        out->asked_s = (int64_t)time(NULL);
+        keep_record(q->store, q->owner, out->trusted);
+        return rc;
+    }
+    snprintf(words, sizeof(words), "whether %s is a trusted publisher couldn't be found out (%.300s)",
+             q->owner, why.message);
+    return refuse(q, words, err);
+}
+
+static void day_of(char out[16], int64_t seconds)
+{
+    time_t at = (time_t)seconds;
+    struct tm parts;
+    if (!gmtime_r(&at, &parts) || !strftime(out, 16, "%Y-%m-%d", &parts)) khub__copy(out, 16, "a day");
+}
+
+/* The Hub said yes. */
+static int accept_answer(const question *q, const answer *record, int offline)
+{
+    char words[WORDS_MAX], day[16];
+    day_of(day, record->asked_s);
+    snprintf(words, sizeof(words), "%son %s the Hub called %s a trusted publisher",
+             offline ? "offline; " : "", day, q->owner);
+    if (offline) khub__log(KHUB_LOG_DEBUG, "trust", q->repo->id, "%s", words);
+    add(q, KHUB_TRUST_ACCEPTED, words);
     return KHUB_OK;
 }
 
-static void say_offline(const khub__repo *repo, const char *owner, const answer *record)
+static int judge_offline(const question *q, const answer *record, khub_error *err)
 {
-    char day[32] = "";
-    time_t asked = (time_t)record->asked_s;
-    struct tm parts;
-    if (record->found && gmtime_r(&asked, &parts)) strftime(day, sizeof(day), "%Y-%m-%d", &parts);
-    if (record->found)
-        khub__log(KHUB_LOG_DEBUG, "trust", repo->id, "offline; on %s the Hub called %s a trusted publisher",
-                  day, owner);
-    else
-        khub__log(KHUB_LOG_WARNING, "trust", repo->id,
-                  "offline, and nothing here says whether %s is a trusted publisher; it is taken from the "
-                  "cache as it is",
-                  owner);
+    char words[WORDS_MAX];
+    if (record->found) return record->trusted ? accept_answer(q, record, 1) : refuse_unknown(q, err);
+    if (q->policy->offline_refuse) {
+        snprintf(words, sizeof(words),
+                 "offline, and nothing here says whether %s is a trusted publisher, which the policy refuses",
+                 q->owner);
+        return refuse(q, words, err);
+    }
+    snprintf(
+        words, sizeof(words),
+        "offline, and nothing here says whether %s is a trusted publisher; it is taken from the cache as "
+        "it is",
+        q->owner);
+    khub__log(KHUB_LOG_WARNING, "trust", q->repo->id, "%s", words);
+    add(q, KHUB_TRUST_NOTED, words);
+    return KHUB_OK;
 }
 
-int khub__publisher_check(const khub__store *store, const khub__repo *repo, khub__client *client,
-                          const char *const *trust, int again, khub_error *err)
+int khub__publisher_check(khub_trust *trust, const khub__store *store, const khub__repo *repo,
+                          khub__client *client, khub__rules *rules, int again, khub_error *err)
 {
-    char owner[KHUB__REPO_ID_MAX + 1];
+    question q = {.trust = trust, .store = store, .repo = repo};
     answer record;
-    khub__repo_owner(owner, repo);
-    if (is_vouched_for(trust, repo, owner)) return KHUB_OK;
-    int rc = read_record(&record, store, owner, err);
+    khub__repo_owner(q.owner, repo);
+    int rc = khub__rules_policy(&q.policy, rules, err);
+    if (rc != KHUB_OK || is_vouched_for(&q, rules->named)) return rc;
+    rc = read_record(&record, store, q.owner, err);
     if (rc != KHUB_OK) return rc;
+    if (khub__client_offline(client)) return judge_offline(&q, &record, err);
     int64_t now_s = (int64_t)time(NULL);
     int old = record.asked_s > now_s || record.asked_s < now_s - DAY_S;
-    int stale = !record.found || !record.trusted || (again && old);
-    if (khub__client_offline(client)) {
-        say_offline(repo, owner, &record);
-        return record.found && !record.trusted ? refuse(repo, owner, err) : KHUB_OK;
-    }
-    if (stale) rc = ask(&record, store, repo, owner, client, err);
+    if (!record.found || !record.trusted || (again && old)) rc = ask(&record, &q, client, err);
     if (rc != KHUB_OK) return rc;
-    return record.trusted ? KHUB_OK : refuse(repo, owner, err);
+    return record.trusted ? accept_answer(&q, &record, 0) : refuse_unknown(&q, err);
 }

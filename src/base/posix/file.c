@@ -323,6 +323,15 @@ int khub__draft_write(khub__draft *draft, const void *data, size_t bytes, khub_e
     return KHUB_OK;
 }
 
+int khub__draft_for_us(khub__draft *draft, khub_error *err)
+{
+    struct stat st;
+    if (fstat(draft->fd, &st) != 0) return khub__fail_errno(err, draft->path, "look at it");
+    if ((st.st_mode & (S_IWGRP | S_IWOTH)) && fchmod(draft->fd, st.st_mode & 0755) != 0)
+        return khub__fail_errno(err, draft->path, "set its mode");
+    return KHUB_OK;
+}
+
 int khub__draft_sync(khub__draft *draft, khub_error *err)
 {
     if (fsync(draft->fd) != 0 && errno != EINVAL && errno != EROFS)

@@ -1,0 +1,20 @@
+/* Files that nobody but this user and root can change. One source per operating system. */
+#ifndef BASE_OURS_H
+#define BASE_OURS_H
+
+#include <khub/error.h>
+
+/* KHUB_OK when what `path` leads to (a file or a directory), and each directory and link on the way from the
+ * root, belongs to this user or to root, and others may not write to it (a group with
+ * this user alone in it isn't others); on the way they may where they can't
+ * replace what isn't theirs (the sticky bit, /tmp). *real (may be NULL) is the path without links, the
+ * caller's; NULL after a failure, but for KHUB_E_NOTFOUND of the last part of the path. KHUB_E_UNTRUSTED
+ * names what, who and what to do; KHUB_E_NOTFOUND: it isn't there, and all that is there of the way is ours;
+ * KHUB_E_IO, KHUB_E_NOMEM. */
+int khub__path_is_ours(char **real, const char *path, khub_error *err);
+
+/* Makes the directory and those above it, for this user alone. One that is there stays as it is. KHUB_E_IO,
+ * KHUB_E_NOSPACE, KHUB_E_NOMEM. */
+int khub__make_our_directory(const char *path, khub_error *err);
+
+#endif
