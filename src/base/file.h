@@ -20,6 +20,9 @@ int khub__file_read(khub__bytes *out, const char *path, size_t max, khub_error *
 /* Maps a regular file read-only. An empty file has length 0. */
 int khub__file_map(khub__bytes *out, const char *path, khub_error *err);
 
+/* The same of `bytes` bytes of an open one, which stays open. `path` stands for it in messages. */
+int khub__file_map_open(khub__bytes *out, int fd, size_t bytes, const char *path, khub_error *err);
+
 /* Frees or unmaps, and zeroes. */
 void khub__bytes_free(khub__bytes *bytes);
 

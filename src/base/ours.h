@@ -4,6 +4,10 @@
 
 #include <khub/error.h>
 
+/* 1: a file or directory of this owner, group and mode (as stat has them) is this user's or root's, and
+ * nobody else may write to it. A group with this user alone in it is nobody else. */
+int khub__is_ours(uint32_t owner, uint32_t group, uint32_t mode);
+
 /* KHUB_OK when what `path` leads to (a file or a directory), and each directory and link on the way from the
  * root, belongs to this user or to root, and others may not write to it (a group with
  * this user alone in it isn't others); on the way they may where they can't

@@ -171,7 +171,7 @@ static int load(khub_kernel *kernel, const char *path, khub_error *err)
     if (runtime == KHUB_E_NOMEM) return khub__fail_memory(err, "opening libtvm_ffi");
     if (runtime != KHUB_OK)
         khub__log(KHUB_LOG_DEBUG, "get", kernel->name, "without libtvm_ffi: %s", no_runtime.message);
-    int rc = khub__library_open(&kernel->library, path, &why);
+    int rc = khub__library_open(&kernel->library, path, NULL, &why);
     if (rc == KHUB_OK) return KHUB_OK;
     if (runtime == KHUB_OK || !strstr(why.message, "tvm_ffi")) return khub__fail(err, rc, "%s", why.message);
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);

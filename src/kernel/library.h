@@ -3,6 +3,8 @@
 #ifndef KERNEL_LIBRARY_H
 #define KERNEL_LIBRARY_H
 
+#include "trust/proven.h"
+
 #include <khub/function.h>
 
 /* A function it exports as __tvm_ffi_NAME, and those that describe it. Texts are the library's own. */
@@ -23,8 +25,12 @@ typedef struct khub__library {
  * was opened in. All its symbols are bound now, and none of them are seen by others. The same path again
  * gives the same library. Any thread. Everything is looked at before its code runs. KHUB_E_LOAD in plain
  * words, also when the file was replaced since it was opened; KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_UNSUPPORTED,
- * KHUB_E_NOMEM. */
-int khub__library_open(const khub__library **out, const char *path, khub_error *err);
+ * KHUB_E_NOMEM.
+ * With `proven` (NULL: whatever is at the path) exactly the bytes that are held are loaded, also for what the
+ * library needs from its own directory; KHUB_E_UNTRUSTED: it isn't among them, or somebody writes to one of
+ * them just now (khub__proven_still). The same library by its path is then one of the same content. */
+int khub__library_open(const khub__library **out, const char *path, const khub__proven *proven,
+                       khub_error *err);
 
 /* NULL: there is no such function. */
 const khub__library_function *khub__library_find(const khub__library *library, const char *name);

@@ -66,23 +66,27 @@ int khub__file_read(khub__bytes *out, const char *path, size_t max, khub_error *
     return rc;
 }
 
+int khub__file_map_open(khub__bytes *out, int fd, size_t bytes, const char *path, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (bytes == 0) return KHUB_OK;
+    out->data = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (out->data == MAP_FAILED) {
+        out->data = NULL;
+        return khub__fail_errno(err, path, "map it");
+    }
+    out->length = bytes;
+    out->mapped = 1;
+    return KHUB_OK;
+}
+
 int khub__file_map(khub__bytes *out, const char *path, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
     size_t size;
     int rc, fd = open_regular(path, &size, &rc, err);
     if (fd < 0) return rc;
-    rc = KHUB_OK;
-    if (size > 0) {
-        out->data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (out->data == MAP_FAILED) {
-            out->data = NULL;
-            rc = khub__fail_errno(err, path, "map it");
-        } else {
-            out->length = size;
-            out->mapped = 1;
-        }
-    }
+    rc = khub__file_map_open(out, fd, size, path, err);
     close(fd);
     return rc;
 }

@@ -39,19 +39,27 @@ static int is_private(gid_t group)
     return 1;
 }
 
-/* The same, looked up once for the process's own group. */
+/* The same. The last answer is kept: to ask is to read files, and a build has many. */
 static int is_our_group(gid_t group)
 {
-    static atomic_int known; /* 0: not asked yet; 1: private; 2: not */
+    static _Atomic uint64_t ours, not_ours; /* user and group, and 1 */
     if (group != getegid()) return 0;
-    int answer = atomic_load(&known);
-    if (!answer) atomic_store(&known, answer = is_private(group) ? 1 : 2);
-    return answer == 1;
+    uint64_t key = ((uint64_t)geteuid() << 32 | group) + 1;
+    if (atomic_load(&ours) == key) return 1;
+    if (atomic_load(&not_ours) == key) return 0;
+    int answer = is_private(group);
+    atomic_store(answer ? &ours : &not_ours, key);
+    return answer;
 }
 
-static int others_may_write(const struct stat *st)
+static int others_may_write(uint32_t group, uint32_t mode)
 {
-    return (st->st_mode & S_IWOTH) || ((st->st_mode & S_IWGRP) && !is_our_group(st->st_gid));
+    return (mode & S_IWOTH) || ((mode & S_IWGRP) && !is_our_group(group));
+}
+
+int khub__is_ours(uint32_t owner, uint32_t group, uint32_t mode)
+{
+    return (owner == geteuid() || owner == 0) && !others_may_write(group, mode);
 }
 
 static int refuse(const walk *w, const struct stat *st, khub_error *err)
@@ -70,7 +78,7 @@ static int refuse(const walk *w, const struct stat *st, khub_error *err)
 static int check(const walk *w, const struct stat *st, khub_error *err)
 {
     int ours = st->st_uid == geteuid() || st->st_uid == 0;
-    int open = !S_ISLNK(st->st_mode) && others_may_write(st);
+    int open = !S_ISLNK(st->st_mode) && others_may_write(st->st_gid, st->st_mode);
     if (open && S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) && *w->rest) open = 0;
     return ours && !open ? KHUB_OK : refuse(w, st, err);
 }

@@ -248,6 +248,16 @@ int khub__elf_open(khub__elf *out, const char *path, khub_error *err)
     return rc;
 }
 
+int khub__elf_open_file(khub__elf *out, int fd, size_t bytes, const char *path, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->path = path;
+    int rc = khub__file_map_open(&out->file, fd, bytes, path, err);
+    if (rc == KHUB_OK) rc = check(out, err);
+    if (rc != KHUB_OK) khub__elf_close(out);
+    return rc;
+}
+
 void khub__elf_close(khub__elf *elf)
 {
     khub__bytes_free(&elf->file);

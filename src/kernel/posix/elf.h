@@ -22,6 +22,8 @@ typedef struct khub__elf {
 /* Maps and checks the file: KHUB_E_LOAD with what it is instead when it isn't a complete shared library for
  * this process; also KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_FORMAT (no regular file). */
 int khub__elf_open(khub__elf *out, const char *path, khub_error *err);
+/* The same of an open file of `bytes` bytes, which stays open; `path` stands for it in messages. */
+int khub__elf_open_file(khub__elf *out, int fd, size_t bytes, const char *path, khub_error *err);
 void khub__elf_close(khub__elf *elf);
 
 /* The i-th library it needs (DT_NEEDED); NULL past the last. Valid until it is closed, as all texts here. */

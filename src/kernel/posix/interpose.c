@@ -67,18 +67,17 @@ int khub__interpose_flags(int *flags, const khub__elf *elf, khub_error *err)
     return KHUB_OK;
 }
 
-static int same_content(const char *a, const char *b)
+static int same_content(const char *path, const khub__bytes *beside)
 {
-    khub__bytes x = {0}, y = {0};
-    int same = khub__file_map(&x, a, NULL) == KHUB_OK && khub__file_map(&y, b, NULL) == KHUB_OK &&
-               x.length == y.length && (x.length == 0 || !memcmp(x.data, y.data, x.length));
-    khub__bytes_free(&x);
-    khub__bytes_free(&y);
+    khub__bytes bytes = {0};
+    int same = khub__file_map(&bytes, path, NULL) == KHUB_OK && bytes.length == beside->length &&
+               (bytes.length == 0 || !memcmp(bytes.data, beside->data, bytes.length));
+    khub__bytes_free(&bytes);
     return same;
 }
 
-/* The library that the process has under the name `needed`, judged against the file `beside`. */
-static int check_sibling(const khub__elf *elf, const char *needed, const char *beside, khub_error *err)
+/* The library that the process has under the name `needed`, judged against the file beside the kernel. */
+static int check_sibling(const khub__elf *elf, const char *needed, const khub__bytes *beside, khub_error *err)
 {
     struct link_map *map = NULL;
     void *handle = dlopen(needed, RTLD_NOLOAD | RTLD_LAZY | RTLD_LOCAL);
@@ -93,19 +92,33 @@ static int check_sibling(const khub__elf *elf, const char *needed, const char *b
     return rc;
 }
 
-int khub__interpose_siblings(const khub__elf *elf, khub_error *err)
+/* What is beside the library in `dir` under the name `needed`; of length 0: nothing. */
+static int map_beside(khub__bytes *out, const char *dir, const char *needed, const khub__proven *proven,
+                      khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (proven) {
+        const khub__proven_file *file = khub__proven_find(proven, needed);
+        return file ? khub__file_map_open(out, file->held.fd, (size_t)file->held.size, needed, err) : KHUB_OK;
+    }
+    char *beside = khub__path_join(dir, needed);
+    if (!beside) return khub__fail_memory(err, "opening a library");
+    if (khub__file_kind(beside) == KHUB__FILE_REGULAR) khub__file_map(out, beside, NULL);
+    khub__free(beside);
+    return KHUB_OK;
+}
+
+int khub__interpose_siblings(const khub__elf *elf, const khub__proven *proven, khub_error *err)
 {
     const char *runpath = khub__elf_runpath(elf), *needed;
     if (!runpath || !strstr(runpath, "ORIGIN")) return KHUB_OK; /* it doesn't look beside itself */
     char *dir = khub__path_parent(elf->path);
     int rc = dir ? KHUB_OK : khub__fail_memory(err, "opening a library");
     for (size_t i = 0; rc == KHUB_OK && (needed = khub__elf_needed(elf, i)) != NULL; i++) {
-        char *beside = khub__path_join(dir, needed);
-        if (!beside)
-            rc = khub__fail_memory(err, "opening a library");
-        else if (khub__file_kind(beside) == KHUB__FILE_REGULAR)
-            rc = check_sibling(elf, needed, beside, err);
-        khub__free(beside);
+        khub__bytes beside;
+        rc = map_beside(&beside, dir, needed, proven, err);
+        if (rc == KHUB_OK && beside.length) rc = check_sibling(elf, needed, &beside, err);
+        khub__bytes_free(&beside);
     }
     khub__free(dir);
     return rc;

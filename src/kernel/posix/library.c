@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "kernel/posix/elf.h"
+#include "kernel/posix/entrance.h"
 #include "kernel/posix/exports.h"
 #include "kernel/posix/interpose.h"
 #include "kernel/posix/loader_words.h"
@@ -29,18 +30,16 @@ typedef struct identity {
 typedef struct entry {
     khub__library library; /* first: what callers hold */
     identity file;
+    char content[KHUB__HASH_HEX_MAX + 1]; /* that was proven; "": it was opened as it was */
     struct entry *next;
 } entry;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `opened` and the chain behind it */
 static entry *opened;
 
-static int identify(identity *out, const char *path, khub_error *err)
+static identity identity_of(const struct stat *st)
 {
-    struct stat st;
-    if (stat(path, &st) != 0) return khub__fail_errno(err, path, "open it");
-    *out = (identity){st.st_dev, st.st_ino, st.st_size, st.st_mtim};
-    return KHUB_OK;
+    return (identity){st->st_dev, st->st_ino, st->st_size, st->st_mtim};
 }
 
 static int same(const identity *a, const identity *b)
@@ -78,29 +77,71 @@ static void entry_free(entry *e)
     khub__free(e);
 }
 
+/* What is to be opened. */
+typedef struct request {
+    const char *path;           /* absolute */
+    const khub__proven *proven; /* NULL: what is at the path */
+    const khub__proven_file *file;
+    identity now;
+} request;
+
 /* Everything that can be known before code of the library runs. */
-static int look(int *flags, const char *path, khub_error *err)
+static int look(int *flags, const request *r, khub_error *err)
 {
     khub__elf elf;
-    int rc = khub__elf_open(&elf, path, err);
+    int rc = r->file ? khub__elf_open_file(&elf, r->file->held.fd, (size_t)r->file->held.size, r->path, err)
+                     : khub__elf_open(&elf, r->path, err);
     if (rc != KHUB_OK) return rc;
-    rc = khub__mount_check(path, err);
-    if (rc == KHUB_OK) rc = khub__interpose_siblings(&elf, err);
+    rc = khub__mount_check(r->path, err);
+    if (rc == KHUB_OK) rc = khub__interpose_siblings(&elf, r->proven, err);
     if (rc == KHUB_OK) rc = khub__interpose_flags(flags, &elf, err);
     khub__elf_close(&elf);
     return rc;
 }
 
-static int load(entry *e, khub_error *err)
+/* NOW: a missing symbol fails here, not in the middle of a call, where it would end the process. */
+static int open_path(void **handle, const char *path, int flags, khub_error *err)
+{
+    *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
+    return *handle ? KHUB_OK : khub__loader_fail(err, path, dlerror());
+}
+
+static int fail_as_real(const khub__entrance *entrance, const char *path, khub_error *err)
+{
+    char *words = khub__entrance_words(entrance, dlerror());
+    int rc = words ? khub__loader_fail(err, path, words) : khub__fail_memory(err, "opening a library");
+    khub__free(words);
+    return rc;
+}
+
+static int open_proven(void **handle, const request *r, int flags, khub_error *err)
+{
+    khub__entrance entrance;
+    char *build = khub__path_parent(r->path);
+    *handle = NULL;
+    int rc = build ? khub__entrance_open(&entrance, r->proven, build, r->file->name, err)
+                   : khub__fail_memory(err, "opening a library");
+    if (rc == KHUB_OK && !khub__proven_still(r->proven)) { /* the last moment before its code runs */
+        rc = khub__fail(err, KHUB_E_UNTRUSTED, "%s: is being written to while it is loaded", r->path);
+        khub__entrance_close(&entrance, NULL);
+    } else if (rc == KHUB_OK) {
+        *handle = dlopen(entrance.path, RTLD_NOW | RTLD_LOCAL | flags);
+        if (!*handle) rc = fail_as_real(&entrance, r->path, err);
+        khub__entrance_close(&entrance, *handle);
+    }
+    khub__free(build);
+    return rc;
+}
+
+static int load(entry *e, const request *r, khub_error *err)
 {
     const char *path = e->library.path;
     int flags;
-    int rc = look(&flags, path, err);
+    int rc = look(&flags, r, err);
     if (rc != KHUB_OK) return rc;
     khub__log(KHUB_LOG_DEBUG, "load", path, "loading it");
-    /* NOW: a missing symbol fails here, not in the middle of a call, where it would end the process. */
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
-    if (!handle) rc = khub__loader_fail(err, path, dlerror());
+    void *handle;
+    rc = r->proven ? open_proven(&handle, r, flags, err) : open_path(&handle, path, flags, err);
     khub__log(KHUB_LOG_DEBUG, "loaded", path, "%s", handle ? "loaded" : "not loaded");
     if (!handle) return rc;
     /* From here on the handle is kept for good, failure or not: the library's code has run. */
@@ -110,16 +151,17 @@ static int load(entry *e, khub_error *err)
     return rc;
 }
 
-static int open_new(entry **out, const char *path, const identity *file, khub_error *err)
+static int open_new(entry **out, const request *r, khub_error *err)
 {
     entry *e = khub__calloc(1, sizeof(*e));
-    if (e) e->library.path = khub__strdup(path);
+    if (e) e->library.path = khub__strdup(r->path);
     if (!e || !e->library.path) {
         khub__free(e);
         return khub__fail_memory(err, "opening a library");
     }
-    e->file = *file;
-    int rc = load(e, err);
+    e->file = r->now;
+    if (r->file) memcpy(e->content, r->file->content, sizeof(e->content));
+    int rc = load(e, r, err);
     if (rc != KHUB_OK) {
         entry_free(e);
         return rc;
@@ -141,31 +183,59 @@ static int make_absolute(char **out, const char *path, khub_error *err)
     return *out ? KHUB_OK : khub__fail_memory(err, "opening a library");
 }
 
-static int open_absolute(const khub__library **out, const char *path, khub_error *err)
+/* Of what is loaded; of a copy in memory that is what is at the path, if anything is. */
+static int identify(request *r, khub_error *err)
 {
-    identity now;
-    int rc = identify(&now, path, err);
+    struct stat st;
+    int held = r->file && !r->file->held.copied;
+    if ((held ? fstat(r->file->held.fd, &st) : stat(r->path, &st)) == 0)
+        r->now = identity_of(&st);
+    else if (!r->file)
+        return khub__fail_errno(err, r->path, "open it");
+    return KHUB_OK;
+}
+
+static int is_same(const entry *e, const request *r)
+{
+    if (r->file && e->content[0]) return !strcmp(e->content, r->file->content);
+    return same(&e->file, &r->now);
+}
+
+static int open_absolute(const khub__library **out, request *r, khub_error *err)
+{
+    int rc = identify(r, err);
     if (rc != KHUB_OK) return rc;
     pthread_mutex_lock(&lock);
-    entry *e = find_opened(path);
+    entry *e = find_opened(r->path);
     pthread_mutex_unlock(&lock);
-    if (!e) rc = open_new(&e, path, &now, err);
+    if (!e) rc = open_new(&e, r, err);
     if (rc != KHUB_OK) return rc;
-    if (!same(&e->file, &now))
+    if (!is_same(e, r))
         return khub__fail(err, KHUB_E_LOAD,
                           "%s: was replaced after this process loaded it; a process can't load another "
                           "library from the same path",
-                          path);
+                          r->path);
     *out = &e->library;
     return KHUB_OK;
 }
 
-int khub__library_open(const khub__library **out, const char *path, khub_error *err)
+static int open_request(const khub__library **out, request *r, khub_error *err)
+{
+    const char *name = khub__path_name(r->path);
+    if (r->proven && !(r->file = khub__proven_find(r->proven, name)))
+        return khub__fail(err, KHUB_E_UNTRUSTED, "%s: isn't a file of its build whose content was proven",
+                          r->path);
+    return open_absolute(out, r, err);
+}
+
+int khub__library_open(const khub__library **out, const char *path, const khub__proven *proven,
+                       khub_error *err)
 {
     *out = NULL;
     char *absolute = NULL;
     int rc = make_absolute(&absolute, path, err);
-    if (rc == KHUB_OK) rc = open_absolute(out, absolute, err);
+    request r = {.path = absolute, .proven = proven};
+    if (rc == KHUB_OK) rc = open_request(out, &r, err);
     khub__free(absolute);
     return rc;
 }

@@ -1,0 +1,34 @@
+/* The path under which the loader is given a proven library: one that leads to the open file that was proven,
+ * whatever is put in place of it on disk meanwhile, and that no library of this process was opened by before
+ * (the loader takes the one it knows by a name without a look at the file). */
+#ifndef KERNEL_POSIX_ENTRANCE_H
+#define KERNEL_POSIX_ENTRANCE_H
+
+#include "trust/proven.h"
+
+#include <limits.h>
+
+typedef struct khub__entrance {
+    char path[PATH_MAX]; /* for dlopen */
+    const char *build;   /* the directory that the files are from; borrowed */
+    const char *name;    /* of the library in it; borrowed */
+    const khub__proven *proven;
+    char dir[PATH_MAX]; /* of links to all proven libraries; "": there is none */
+    size_t own;         /* length of the part of `dir` that was there before */
+} khub__entrance;
+
+/* For the library `name` of `build`, which is among the proven ones. A library alone is opened by its number
+ * under /proc; several by links in a private directory, which is the one place where they find each other.
+ * KHUB_E_IO: no such directory can be made. (The build's own directory isn't taken then: a file that is put
+ * there would run before it is found out.) */
+int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const char *build, const char *name,
+                        khub_error *err);
+
+/* The loader has them: from now on they go by their paths in `build`, for debuggers and for whoever asks
+ * dladdr. `handle` may be NULL (the loader refused). The directory is removed. */
+void khub__entrance_close(khub__entrance *entrance, void *handle);
+
+/* `words` with the paths that the files have in `build`; the caller's, NULL: no memory. */
+char *khub__entrance_words(const khub__entrance *entrance, const char *words);
+
+#endif

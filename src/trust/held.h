@@ -1,0 +1,50 @@
+/* An open file that stays what it is while it is hashed and loaded. One source per operating system. */
+#ifndef TRUST_HELD_H
+#define TRUST_HELD_H
+
+#include <khub/error.h>
+
+/* What tells that a file is the one that was looked at, and that nobody wrote to it since: writing changes
+ * the time of change, which no program can set back as it can the time of modification. */
+typedef struct khub__identity {
+    uint64_t device, inode, size;
+    int64_t changed_ns; /* since 1970 */
+} khub__identity;
+
+int khub__same_identity(const khub__identity *a, const khub__identity *b);
+
+typedef struct khub__held {
+    int fd;              /* -1: none. Closed in programs that this one starts */
+    khub__identity file; /* of the file at the path, also when `fd` is of a copy */
+    uint64_t size;       /* of what `fd` reads */
+    int64_t since_ns;    /* when it was opened, by the clock that files get their times from */
+    int leased; /* 1: nobody can write to it; who tries waits, or ends the lease (khub__held_still) */
+    int copied; /* 1: a copy in memory that nobody can change any more */
+    int others; /* 1: another user than this one and root may write to it */
+} khub__held;
+
+/* Opens a regular file, links followed. Whether a lease is to be had depends: not while somebody writes, nor
+ * on another's file, nor on every file system. KHUB_E_NOTFOUND, KHUB_E_FORMAT (no regular file), KHUB_E_IO;
+ * then there is nothing to drop. */
+int khub__hold(khub__held *out, const char *path, khub_error *err);
+
+/* Puts a copy in memory in its place, of what the file is just now; hash it after that. KHUB_E_NOSPACE,
+ * KHUB_E_IO; then it is as it was. */
+int khub__held_copy(khub__held *held, const char *path, khub_error *err);
+
+/* Reads up to `bytes` at `offset`; 0: the end, -1 with errno. */
+int64_t khub__held_read(const khub__held *held, void *data, size_t bytes, uint64_t offset);
+
+/* 1: it can't have changed since it was opened or copied. */
+int khub__held_still(const khub__held *held);
+
+/* 1: whatever is written to the file from now on shows in its identity, and nothing was since it was opened.
+ * Not so for a file that was written to a moment ago: times are no finer than the clock's ticks. */
+int khub__held_settled(const khub__held *held);
+
+void khub__held_drop(khub__held *held); /* closes; one that is zeroed or dropped is a no-op */
+
+/* What is at `path`, links followed, without opening it. *others as above. 0, or -1: no regular file. */
+int khub__identify(khub__identity *out, int *others, const char *path);
+
+#endif
