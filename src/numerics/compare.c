@@ -66,11 +66,6 @@ static void keep_top(const job *j, khub__largest *l, const void *at, size_t coun
     if (top > l->order) *l = (khub__largest){top, from + (int64_t)j->fast->find(at, count, top)};
 }
 
-static void look(const job *j, const source *s, khub__largest *l, const void *at, size_t count, int64_t from)
-{
-    if (!j->fast || !j->fast->look(l, at, count, from)) s->reader->look(l, at, count, from);
-}
-
 static void count_row(job *j, const khub__largest *a, const khub__largest *b)
 {
     j->sum->rows++;
@@ -98,26 +93,33 @@ static void take_row(job *j, int64_t width)
     count_row(j, &in_a, &in_b);
 }
 
-static void count_short_row(job *j, const char *a, const char *b, size_t width)
+/* How many rows have their largest at the same place. */
+static size_t look_at_rows(const job *j, const char *a, const char *b, size_t rows, size_t width)
 {
-    khub__largest in_a = none, in_b = none;
-    int is_same = j->a.reader == j->b.reader && memcmp(a, b, width * j->a.reader->bytes) == 0;
-    if (!is_same && width > 1) {
-        look(j, &j->a, &in_a, a, width, 0);
-        look(j, &j->b, &in_b, b, width, 0);
+    size_t a_bytes = width * j->a.reader->bytes, b_bytes = width * j->b.reader->bytes, same = 0;
+    for (size_t row = 0; row < rows; row++, a += a_bytes, b += b_bytes) {
+        khub__largest in_a = none, in_b = none;
+        j->a.reader->look(&in_a, a, width, 0);
+        j->b.reader->look(&in_b, b, width, 0);
+        same += in_a.index == in_b.index;
     }
-    count_row(j, &in_a, &in_b);
+    return same;
 }
 
 /* As many rows as fit in a block. */
 static void take_short_rows(job *j, size_t rows, size_t width)
 {
+    khub_comparison *sum = j->sum;
     size_t count = rows * width;
-    const char *a = next_elements(&j->a, count), *b = next_elements(&j->b, count);
+    const void *a = next_elements(&j->a, count), *b = next_elements(&j->b, count);
+    uint64_t identical = sum->identical;
     khub__tops tops;
-    for (size_t row = 0; row < rows; row++)
-        count_short_row(j, a + row * width * j->a.reader->bytes, b + row * width * j->b.reader->bytes, width);
-    take_block(j, &tops, a, b, count);
+    int is_fast = take_block(j, &tops, a, b, count);
+    sum->rows += rows;
+    if (width == 1 || (j->a.reader == j->b.reader && sum->identical - identical == count))
+        sum->argmax_same += rows;
+    else
+        sum->argmax_same += is_fast ? j->fast->rows(a, b, rows, width) : look_at_rows(j, a, b, rows, width);
 }
 
 static void take_all(job *j, const khub_tensor *a)

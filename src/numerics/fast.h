@@ -11,15 +11,15 @@ typedef struct khub__tops {
 } khub__tops;
 
 typedef struct khub__fast {
-    khub_dtype dtype;
     /* Adds `count` pairs, 1 to KHUB__BLOCK, to all of *c but c->count, and says what the tops are. 0: nothing
      * was done, the block is of another kind. `read` is the dtype's own, `pairs` room for it. */
     int (*block)(khub_comparison *c, const void *a, const void *b, size_t count, khub__pairs_read *read,
                  khub__pairs *pairs, khub__tops *tops);
     /* The place of the first element of this order, a top of theirs. */
     size_t (*find)(const void *elements, size_t count, int64_t order);
-    /* As khub__largest_look. 0: nothing was done. */
-    int (*look)(khub__largest *l, const void *elements, size_t count, int64_t from);
+    /* Of `rows` rows, which a block that was taken consists of, how many have the first of their largest at
+     * the same place in a and in b. */
+    size_t (*rows)(const void *a, const void *b, size_t rows, size_t width);
 } khub__fast;
 
 /* What this processor has for a dtype; NULL: nothing. */

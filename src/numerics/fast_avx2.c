@@ -3,13 +3,9 @@
  * A block is read twice, the second time out of the nearest cache: as integers, for all that is about bits
  * and steps, then as doubles, for the sums. A product that is exact in double may be fused into its sum: that
  * rounds as the two operations do. */
-#include "numerics/fast.h"
+#include "numerics/fast_avx2_rows.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
-#include "numerics/format.h"
-
-#include <immintrin.h>
-
 /* What the integers of a block say. */
 typedef struct steps {
     uint64_t total;      /* of the distances */
@@ -21,11 +17,6 @@ typedef struct steps {
 } steps;
 
 static const steps no_steps = {0, 0, 0, UINT32_MAX, 0, {INT64_MIN, INT64_MIN}};
-
-KHUB__INLINE __m256i load(const void *at)
-{
-    return _mm256_loadu_si256(at);
-}
 
 /* Eight lanes to one by an operation on two. */
 #define DEFINE_REDUCE(name, of_two)                                                                          \
@@ -41,20 +32,32 @@ DEFINE_REDUCE(max_of_signed, _mm_max_epi32)
 DEFINE_REDUCE(max_of_unsigned, _mm_max_epu32)
 DEFINE_REDUCE(min_of_unsigned, _mm_min_epu32)
 
-/* `count` pairs of 32 bits, a multiple of 8. */
+/* The sum of |order_x - order_y|, when it is too large for the lanes it is usually taken in. */
+KHUB__INLINE uint64_t total_of(khub__format f, const char *a, const char *b, size_t count)
+{
+    uint64_t total = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t x = khub__order_of(f, khub__bits_at(a, i, f.bytes));
+        int64_t y = khub__order_of(f, khub__bits_at(b, i, f.bytes));
+        total += (uint64_t)(x > y ? x - y : y - x);
+    }
+    return total;
+}
+
+/* `count` pairs of 32 bits, a multiple of 8 and at most KHUB__BLOCK. */
 KHUB__INLINE steps steps_of_32(const char *a, const char *b, size_t count)
 {
-    const __m256i magnitude = _mm256_set1_epi32(INT32_MAX), half = _mm256_set1_epi64x(UINT32_MAX);
+    const __m256i magnitude = _mm256_set1_epi32(INT32_MAX);
     __m256i total = _mm256_setzero_si256(), most = total, same = total, low = total,
             least = _mm256_set1_epi32(-1), top_a = _mm256_set1_epi32(INT32_MIN), top_b = top_a;
+#pragma GCC unroll 2
     for (size_t i = 0; i < count; i += 8) {
-        __m256i x = load(a + 4 * i), y = load(b + 4 * i), size_y = _mm256_and_si256(y, magnitude);
+        __m256i x = khub__load(a + 4 * i), y = khub__load(b + 4 * i);
+        __m256i size_y = _mm256_and_si256(y, magnitude), equal = _mm256_cmpeq_epi32(x, y);
         __m256i order_x = _mm256_sign_epi32(_mm256_and_si256(x, magnitude), x);
         __m256i order_y = _mm256_sign_epi32(size_y, y), lower = _mm256_min_epi32(order_x, order_y);
         __m256i distance = _mm256_sub_epi32(_mm256_max_epi32(order_x, order_y), lower);
-        __m256i equal = _mm256_cmpeq_epi32(x, y);
-        total = _mm256_add_epi64(total, _mm256_and_si256(distance, half));
-        total = _mm256_add_epi64(total, _mm256_srli_epi64(distance, 32));
+        total = _mm256_add_epi32(total, distance);
         most = _mm256_max_epu32(most, distance);
         low = _mm256_min_epi32(low, lower);
         same = _mm256_sub_epi32(same, equal);
@@ -62,11 +65,11 @@ KHUB__INLINE steps steps_of_32(const char *a, const char *b, size_t count)
         top_a = _mm256_max_epi32(top_a, order_x);
         top_b = _mm256_max_epi32(top_b, order_y);
     }
-    uint64_t totals[4];
-    memcpy(totals, &total, sizeof(totals));
     __m256i biggest = _mm256_max_epi32(_mm256_max_epi32(top_a, top_b), _mm256_abs_epi32(low));
-    return (steps){totals[0] + totals[1] + totals[2] + totals[3],
-                   max_of_unsigned(most),
+    uint32_t widest = max_of_unsigned(most);
+    int fits = widest < UINT32_MAX / KHUB__BLOCK; /* all of them together, into one lane */
+    return (steps){fits ? sum_of(total) : total_of(KHUB__FORMAT_float32, a, b, count),
+                   widest,
                    max_of_signed(biggest),
                    min_of_unsigned(least),
                    sum_of(same),
@@ -86,25 +89,20 @@ KHUB__INLINE __m256i max_of_two(__m256i v) /* signed */
 {
     return _mm256_max_epi32(_mm256_srai_epi32(_mm256_slli_epi32(v, 16), 16), _mm256_srai_epi32(v, 16));
 }
-/* The sum of both, each less 2^15: the instruction takes them as signed. */
-KHUB__INLINE __m256i sum_of_two(__m256i v)
-{
-    return _mm256_madd_epi16(_mm256_xor_si256(v, _mm256_set1_epi16(INT16_MIN)), _mm256_set1_epi16(1));
-}
-
 /* `count` pairs of 16 bits, a multiple of 16 and at most KHUB__BLOCK: no lane of 16 bits counts further. */
-KHUB__INLINE steps steps_of_16(const char *a, const char *b, size_t count)
+KHUB__INLINE steps steps_of_16(khub__format f, const char *a, const char *b, size_t count)
 {
-    const __m256i magnitude = _mm256_set1_epi16(INT16_MAX);
-    __m256i total = _mm256_setzero_si256(), most = total, same = total, low = total,
-            least = _mm256_set1_epi16(-1), top_a = _mm256_set1_epi16(INT16_MIN), top_b = top_a;
+    const __m256i magnitude = _mm256_set1_epi16(INT16_MAX), full = _mm256_set1_epi16(-1);
+    __m256i total = _mm256_setzero_si256(), most = total, same = total, low = total, least = full,
+            top_a = _mm256_set1_epi16(INT16_MIN), top_b = top_a;
+#pragma GCC unroll 2
     for (size_t i = 0; i < count; i += 16) {
-        __m256i x = load(a + 2 * i), y = load(b + 2 * i), size_y = _mm256_and_si256(y, magnitude);
+        __m256i x = khub__load(a + 2 * i), y = khub__load(b + 2 * i);
+        __m256i size_y = _mm256_and_si256(y, magnitude), equal = _mm256_cmpeq_epi16(x, y);
         __m256i order_x = _mm256_sign_epi16(_mm256_and_si256(x, magnitude), x);
         __m256i order_y = _mm256_sign_epi16(size_y, y), lower = _mm256_min_epi16(order_x, order_y);
         __m256i distance = _mm256_sub_epi16(_mm256_max_epi16(order_x, order_y), lower);
-        __m256i equal = _mm256_cmpeq_epi16(x, y);
-        total = _mm256_add_epi32(total, sum_of_two(distance));
+        total = _mm256_adds_epu16(total, distance); /* stays at the largest number there is */
         most = _mm256_max_epu16(most, distance);
         low = _mm256_min_epi16(low, lower);
         same = _mm256_sub_epi16(same, equal);
@@ -113,7 +111,8 @@ KHUB__INLINE steps steps_of_16(const char *a, const char *b, size_t count)
         top_b = _mm256_max_epi16(top_b, order_y);
     }
     __m256i biggest = _mm256_max_epi16(_mm256_max_epi16(top_a, top_b), _mm256_abs_epi16(low));
-    return (steps){sum_of(total) + (uint32_t)count * 0x8000,
+    int fits = _mm256_testz_si256(_mm256_cmpeq_epi16(total, full), full);
+    return (steps){fits ? sum_of(_mm256_add_epi32(even(total), odd(total))) : total_of(f, a, b, count),
                    max_of_unsigned(_mm256_max_epu32(even(most), odd(most))),
                    max_of_signed(max_of_two(biggest)),
                    min_of_unsigned(_mm256_min_epu32(even(least), odd(least))),
@@ -147,7 +146,7 @@ KHUB__INLINE steps steps_of(khub__format f, const char *a, const char *b, size_t
 {
     size_t whole = count / (32 / (size_t)f.bytes) * (32 / (size_t)f.bytes);
     steps s = no_steps;
-    if (whole) s = f.bytes == 4 ? steps_of_32(a, b, whole) : steps_of_16(a, b, whole);
+    if (whole) s = f.bytes == 4 ? steps_of_32(a, b, whole) : steps_of_16(f, a, b, whole);
     more_steps(&s, f, a, b, whole, count);
     return s;
 }
@@ -155,7 +154,8 @@ KHUB__INLINE steps steps_of(khub__format f, const char *a, const char *b, size_t
 /* How much must be looked at for the sums of a block. */
 typedef enum block_kind {
     EQUAL, /* a is b, but for the sign of zeros */
-    CLOSE, /* the differences have few bits, and no relative error is larger than the worst so far */
+    NEAR,  /* the differences have few bits, and no error is larger than the worst so far */
+    CLOSE, /* the same, but an absolute error may be */
     ANY
 } block_kind;
 
@@ -169,25 +169,20 @@ typedef struct bounds {
     __m256d most; /* the largest distance so far, or all ones in a lane that has something worse */
 } bounds;
 
-KHUB__INLINE __m256d size_of(__m256d x)
-{
-    return _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
-}
-
 KHUB__INLINE void add_pairs(sums *s, bounds *worst, __m256d a, __m256d b, block_kind kind)
 {
     s->a = _mm256_fmadd_pd(a, a, s->a); /* exact: twice 24 bits of 53 */
     if (kind == EQUAL) return;
-    __m256d distance = size_of(_mm256_sub_pd(a, b));
+    __m256d distance = khub__sizes_of(_mm256_sub_pd(a, b));
     s->b = _mm256_fmadd_pd(b, b, s->b);
     s->absolute = _mm256_add_pd(s->absolute, distance);
-    if (kind == CLOSE) {
+    if (kind != ANY) {
         s->square = _mm256_fmadd_pd(distance, distance, s->square);
-        worst->most = _mm256_max_pd(worst->most, distance);
+        if (kind == CLOSE) worst->most = _mm256_max_pd(worst->most, distance);
         return;
     }
     s->square = _mm256_add_pd(s->square, _mm256_mul_pd(distance, distance));
-    __m256d bound = _mm256_min_pd(worst->absolute, _mm256_mul_pd(worst->relative, size_of(b)));
+    __m256d bound = _mm256_min_pd(worst->absolute, _mm256_mul_pd(worst->relative, khub__sizes_of(b)));
     worst->most = _mm256_or_pd(worst->most, _mm256_cmp_pd(distance, bound, _CMP_GT_OQ));
 }
 
@@ -197,8 +192,8 @@ KHUB__INLINE __m256 load_side(khub__format f, const char *at, int side)
 {
     const __m256i zero = _mm256_setzero_si256();
     if (f.mantissa != 7) return _mm256_setzero_ps();
-    return _mm256_castsi256_ps(side ? _mm256_unpackhi_epi16(zero, load(at))
-                                    : _mm256_unpacklo_epi16(zero, load(at)));
+    return _mm256_castsi256_ps(side ? _mm256_unpackhi_epi16(zero, khub__load(at))
+                                    : _mm256_unpacklo_epi16(zero, khub__load(at)));
 }
 
 /* Elements 0 to 3 (second: 8 to 11) of side 0, 4 to 7 (12 to 15) of side 1. */
@@ -222,15 +217,8 @@ KHUB__INLINE void add_16(sums s[2], bounds *worst, khub__format f, const char *a
     }
 }
 
-/* Asks for what lies `bytes` further on, which the next block most likely starts with: this one's sums are
- * worked out while it comes. Nothing is read, so it may lie past the tensor's end. */
-KHUB__INLINE void ask_for(const char *at, size_t bytes)
-{
-    _mm_prefetch((const char *)((uintptr_t)at + bytes), _MM_HINT_T0);
-}
-
 /* The last pairs, fewer than 16, and zeros. */
-static void copy_rest(char *to, const char *from, size_t bytes)
+KHUB__INLINE void copy_rest(char *to, const char *from, size_t bytes)
 {
     memset(to, 0, 64);
     memcpy(to, from, bytes);
@@ -239,21 +227,32 @@ static void copy_rest(char *to, const char *from, size_t bytes)
 KHUB__INLINE void add_all(sums s[2], bounds *worst, khub__format f, const char *a, const char *b,
                           size_t count, block_kind kind)
 {
-    size_t bytes = (size_t)f.bytes, whole = count / 16 * 16;
+    const size_t bytes = (size_t)f.bytes, line = 64, size = count * bytes, step = 16 * bytes;
     sums lanes[2] = {s[0], s[1]}; /* in registers */
     bounds at = *worst;
-    for (size_t i = 0; i < whole; i += 16) {
-        ask_for(a + i * bytes, count * bytes);
-        ask_for(b + i * bytes, count * bytes);
-        add_16(lanes, &at, f, a + i * bytes, b + i * bytes, kind);
+    size_t i = 0;
+    for (; i + line <= size; i += line) { /* the lines that processors load */
+        khub__ask_for(a + i, size);
+        khub__ask_for(b + i, size);
+        for (size_t part = 0; part < line; part += step)
+            add_16(lanes, &at, f, a + i + part, b + i + part, kind);
     }
-    if (whole < count) {
+    for (; i + step <= size; i += step)
+        add_16(lanes, &at, f, a + i, b + i, kind);
+    if (i < size) {
         char rest_a[64], rest_b[64];
-        copy_rest(rest_a, a + whole * bytes, (count - whole) * bytes);
-        copy_rest(rest_b, b + whole * bytes, (count - whole) * bytes);
+        copy_rest(rest_a, a + i, size - i);
+        copy_rest(rest_b, b + i, size - i);
         add_16(lanes, &at, f, rest_a, rest_b, kind);
     }
     s[0] = lanes[0], s[1] = lanes[1], *worst = at;
+}
+
+/* The step from numbers as large as this one to the next. */
+KHUB__INLINE double step_at(khub__format f, uint32_t magnitude)
+{
+    int exponent = (int)(magnitude >> f.mantissa);
+    return khub__power_of_two((exponent ? exponent : 1) - f.bias - f.mantissa);
 }
 
 /* A pair d > 0 steps apart, d no more than a binade has: |a - b| is d steps of b's binade at most where b is
@@ -264,51 +263,26 @@ KHUB__INLINE block_kind kind_of_block(khub__format f, const khub_comparison *c, 
     if (s->most == 0) return EQUAL;
     if (f.bytes == 4) return ANY; /* 2^23 numbers in a binade: the bound is never reached */
     int is_close = s->most <= binade && s->least_of_b >= binade;
-    return is_close && (double)s->most / binade <= c->relative.value ? CLOSE : ANY;
+    if (!is_close || !((double)s->most / binade <= c->relative.value)) return ANY;
+    return s->most * step_at(f, s->biggest) <= c->absolute.value ? NEAR : CLOSE;
 }
 
-/* What only the plain way can tell of a block. */
-enum { WORSE = 1, PRODUCT = 2 };
-
-/* Adds to the sums. Returns WORSE when there may be an error that is worse than the worst so far, PRODUCT
- * when that sum is missing. */
+/* Adds to the sums. Returns what is missing. */
 KHUB__INLINE int add_sums(khub_comparison *c, khub__format f, const char *a, const char *b, size_t count,
                           const steps *counted, block_kind kind)
 {
     const __m256d zero = _mm256_setzero_pd(), absolute = _mm256_set1_pd(c->absolute.value);
     sums s[2] = {{zero, zero, zero, zero}, {zero, zero, zero, zero}};
     bounds worst = {absolute, _mm256_set1_pd(khub__relative_bound(c)), zero};
-    double lanes[KHUB__LANE_SUMS][KHUB__LANES] = {{(double)counted->total}}; /* exact, in whatever lanes */
     add_all(s, &worst, f, a, b, count, kind);
-    for (int i = 0; i < 2; i++) {
-        _mm256_storeu_pd(lanes[KHUB__SUM_ABSOLUTE] + 4 * i, s[i].absolute);
-        _mm256_storeu_pd(lanes[KHUB__SUM_SQUARE] + 4 * i, s[i].square);
-        _mm256_storeu_pd(lanes[KHUB__SUM_A] + 4 * i, s[i].a);
-        _mm256_storeu_pd(lanes[KHUB__SUM_B] + 4 * i, kind == EQUAL ? s[i].a : s[i].b);
-    }
-    int missing = khub__lanes_add(c, lanes) ? 0 : PRODUCT;
+    double totals[KHUB__LANE_SUMS] = {(double)counted->total}; /* exact, in whatever lanes */
+    totals[KHUB__SUM_ABSOLUTE] = khub__lanes_sum(s[0].absolute, s[1].absolute);
+    totals[KHUB__SUM_SQUARE] = khub__lanes_sum(s[0].square, s[1].square);
+    totals[KHUB__SUM_A] = khub__lanes_sum(s[0].a, s[1].a);
+    totals[KHUB__SUM_B] = kind == EQUAL ? totals[KHUB__SUM_A] : khub__lanes_sum(s[0].b, s[1].b);
+    int missing = khub__totals_add(c, totals) ? 0 : KHUB__PRODUCT;
     if (kind == CLOSE) worst.most = _mm256_cmp_pd(worst.most, absolute, _CMP_GT_OQ);
-    return missing | (_mm256_movemask_pd(worst.most) ? WORSE : 0);
-}
-
-/* Everything else that the plain way counts of finite pairs. */
-KHUB__INLINE void count_pairs(khub_comparison *c, khub__format f, const char *a, const char *b, size_t count,
-                              const steps *s)
-{
-    size_t first = 0;
-    c->finite += count;
-    c->identical += s->same;
-    for (size_t i = 0; s->least_of_b == 0 && i < count; i++) {
-        uint64_t x = khub__bits_at(a, i, f.bytes), y = khub__bits_at(b, i, f.bytes);
-        c->zero_signs += x != y && khub__order_of(f, x) == khub__order_of(f, y);
-    }
-    if (c->first_different != c->count) return;
-    if (s->same == count)
-        first = count;
-    else
-        while (khub__bits_at(a, first, f.bytes) == khub__bits_at(b, first, f.bytes))
-            first++;
-    c->first_different += first;
+    return missing | (_mm256_movemask_pd(worst.most) ? KHUB__WORSE : 0);
 }
 
 KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const char *b, size_t count,
@@ -316,10 +290,13 @@ KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const 
 {
     steps s = steps_of(f, a, b, count);
     if (s.biggest > f.largest) return 0;
-    int missing = s.most > c->ulp.value ? WORSE : 0;
+    int missing = s.most > c->ulp.value ? KHUB__WORSE : 0;
     switch (kind_of_block(f, c, &s)) {
     case EQUAL:
         missing |= add_sums(c, f, a, b, count, &s, EQUAL);
+        break;
+    case NEAR:
+        missing |= add_sums(c, f, a, b, count, &s, NEAR);
         break;
     case CLOSE:
         missing |= add_sums(c, f, a, b, count, &s, CLOSE);
@@ -328,42 +305,9 @@ KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const 
         missing |= add_sums(c, f, a, b, count, &s, ANY);
         break;
     }
-    count_pairs(c, f, a, b, count, &s);
-    if (missing) {
-        khub_comparison counted = *c; /* by now, so what `read` counts goes nowhere */
-        read(pairs, &counted, a, b, count);
-        if (missing & WORSE) khub__pairs_worst(c, pairs);
-        if (missing & PRODUCT) khub__pairs_product(c, pairs);
-    }
+    khub__count_pairs(c, f, a, b, count, s.same, s.least_of_b == 0);
+    if (missing) khub__ask_plain_way(c, missing, a, b, count, read, pairs);
     *tops = s.tops;
-    return 1;
-}
-
-/* The place of the first element of this order, which is there. */
-KHUB__INLINE size_t find(khub__format f, const char *at, size_t count, int64_t order)
-{
-    size_t i = 0, width = 32 / (size_t)f.bytes;
-    uint64_t bits = order < 0 ? khub__sign_bit(f) | (uint64_t)-order : (uint64_t)order;
-    uint64_t asked = order == 0 ? khub__sign_bit(f) - 1 : ~UINT64_C(0); /* two zeros are of one order */
-    __m256i wanted = f.bytes == 4 ? _mm256_set1_epi32((int32_t)bits) : _mm256_set1_epi16((int16_t)bits);
-    __m256i mask = f.bytes == 4 ? _mm256_set1_epi32((int32_t)asked) : _mm256_set1_epi16((int16_t)asked);
-    for (; i + width <= count; i += width) {
-        __m256i x = _mm256_and_si256(load(at + i * (size_t)f.bytes), mask);
-        __m256i equal = f.bytes == 4 ? _mm256_cmpeq_epi32(x, wanted) : _mm256_cmpeq_epi16(x, wanted);
-        uint32_t found = (uint32_t)_mm256_movemask_epi8(equal);
-        if (found) return i + (size_t)__builtin_ctz(found) / (size_t)f.bytes;
-    }
-    while (khub__order_of(f, khub__bits_at(at, i, f.bytes)) != order)
-        i++;
-    return i;
-}
-
-/* 0: there may be a NaN among the elements. */
-KHUB__INLINE int look(khub__format f, khub__largest *l, const char *at, size_t count, int64_t from)
-{
-    steps s = steps_of(f, at, at, count); /* the compiler drops what isn't asked */
-    if (s.biggest > f.infinity) return 0;
-    if (s.tops.a > l->order) *l = (khub__largest){s.tops.a, from + (int64_t)find(f, at, count, s.tops.a)};
     return 1;
 }
 
@@ -375,27 +319,26 @@ KHUB__INLINE int look(khub__format f, khub__largest *l, const char *at, size_t c
     }                                                                                                        \
     static size_t find_##name(const void *at, size_t count, int64_t order)                                   \
     {                                                                                                        \
-        return find(KHUB__FORMAT_##name, at, count, order);                                                  \
+        return khub__find(KHUB__FORMAT_##name, at, count, order);                                            \
     }                                                                                                        \
-    static int look_##name(khub__largest *l, const void *at, size_t count, int64_t from)                     \
+    static size_t rows_##name(const void *a, const void *b, size_t rows, size_t width)                       \
     {                                                                                                        \
-        return look(KHUB__FORMAT_##name, l, at, count, from);                                                \
+        return khub__same_places(KHUB__FORMAT_##name, a, b, rows, width);                                    \
     }
 DEFINE(float32)
 DEFINE(bfloat16)
 DEFINE(float16)
 
-static const khub__fast fast[] = {
-    {{KHUB_DTYPE_FLOAT, 32, 1}, block_float32, find_float32, look_float32},
-    {{KHUB_DTYPE_BFLOAT, 16, 1}, block_bfloat16, find_bfloat16, look_bfloat16},
-    {{KHUB_DTYPE_FLOAT, 16, 1}, block_float16, find_float16, look_float16},
-};
+static const khub__fast float32 = {block_float32, find_float32, rows_float32},
+                        bfloat16 = {block_bfloat16, find_bfloat16, rows_bfloat16},
+                        float16 = {block_float16, find_float16, rows_float16};
 
 const khub__fast *khub__fast_avx2(khub_dtype dtype)
 {
-    for (size_t i = 0; i < sizeof(fast) / sizeof(*fast); i++)
-        if (memcmp(&fast[i].dtype, &dtype, sizeof(dtype)) == 0) return &fast[i];
-    return NULL;
+    if (dtype.lanes != 1) return NULL;
+    if (dtype.code == KHUB_DTYPE_BFLOAT) return &bfloat16;
+    if (dtype.code != KHUB_DTYPE_FLOAT) return NULL;
+    return dtype.bits == 64 ? &khub__fast_avx2_float64 : dtype.bits == 32 ? &float32 : &float16;
 }
 #else
 /* Another processor, or a compiler without these. */

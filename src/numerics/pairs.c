@@ -23,13 +23,10 @@ static double total_of(double lanes[KHUB__LANES])
     return lanes[0];
 }
 
-int khub__lanes_add(khub_comparison *c, double lanes[KHUB__LANE_SUMS][KHUB__LANES])
+int khub__totals_add(khub_comparison *c, const double total[KHUB__LANE_SUMS])
 {
-    double total[KHUB__LANE_SUMS];
-    for (int which = 0; which < KHUB__LANE_SUMS; which++) {
-        total[which] = total_of(lanes[which]);
+    for (int which = 0; which < KHUB__LANE_SUMS; which++)
         khub__sum_add(c, which, total[which]);
-    }
     double aa = total[KHUB__SUM_A], bb = total[KHUB__SUM_B], dd = total[KHUB__SUM_SQUARE];
     if (!(aa <= 4 * bb && bb <= 4 * aa)) return 0;
     khub__sum_add(c, KHUB__SUM_PRODUCT, (aa + bb - dd) / 2); /* no more is lost than in aa and bb */
@@ -57,7 +54,10 @@ void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs)
             lanes[KHUB__SUM_A][l] += a * a;
             lanes[KHUB__SUM_B][l] += b * b;
         }
-    if (!khub__lanes_add(c, lanes)) khub__pairs_product(c, pairs);
+    double total[KHUB__LANE_SUMS];
+    for (int which = 0; which < KHUB__LANE_SUMS; which++)
+        total[which] = total_of(lanes[which]);
+    if (!khub__totals_add(c, total)) khub__pairs_product(c, pairs);
 }
 
 double khub__relative_bound(const khub_comparison *c)

@@ -61,9 +61,9 @@ void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs);
  * double: when |a - b| > bound * |b|. So every way of looking for it finds the same pair. */
 double khub__relative_bound(const khub_comparison *c);
 
-/* Adds the lanes of a block, which are no more after that, to the sums. The product follows from the squares
- * where a and b are of one size, as they nearly always are; where not, 0: khub__pairs_product must add it. */
-int khub__lanes_add(khub_comparison *c, double lanes[KHUB__LANE_SUMS][KHUB__LANES]);
+/* Adds the totals of a block's lanes to the sums. The product follows from the squares where a and b are of
+ * one size, as they nearly always are; where not, 0: khub__pairs_product must add it. */
+int khub__totals_add(khub_comparison *c, const double total[KHUB__LANE_SUMS]);
 void khub__pairs_product(khub_comparison *c, const khub__pairs *pairs);
 
 /* Adds one number to a sum, exactly but for the last bit of `low`. */

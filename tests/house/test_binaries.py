@@ -1,5 +1,5 @@
 """The library and the command run on every machine of their architecture. Wide vectors are the kernels' business, and that of a few
-functions that are called where the processor has what they need: those of src/numerics/fast_avx2.c, and others whose names say so."""
+functions that are called where the processor has what they need: those of src/numerics/fast_avx2*.c, and others whose names say so."""
 import platform
 import re
 
@@ -15,7 +15,7 @@ def wide_instructions(binary):
     found, chosen = [], False
     for line in run("objdump", "-d", "--no-show-raw-insn", binary).splitlines():
         if label := re.match(r"[0-9a-f]+ <(\w+)", line):
-            chosen = re.fullmatch(r"\w+_avx(2|512)|(block|find|look)_b?float(16|32)", label[1])
+            chosen = re.fullmatch(r"\w+_avx(2|512)|(block|find|rows)_b?float(16|32|64)", label[1])
         elif not chosen and re.search(pattern, line):
             found.append(line)
     return found

@@ -612,21 +612,22 @@ END_TEST
 static void fill_block(char *a, char *b, khub_dtype dtype, size_t count, unsigned form)
 {
     size_t item = dtype.bits / 8;
-    int mantissa = item == 4 ? 23 : dtype.code == KHUB_DTYPE_BFLOAT ? 7 : 10;
-    uint32_t sign = item == 4 ? 0x80000000 : 0x8000, one = item == 4       ? 0x3f800000
-                                                           : mantissa == 7 ? 0x3f80
-                                                                           : 0x3c00;
+    int mantissa = item == 8 ? 52 : item == 4 ? 23 : dtype.code == KHUB_DTYPE_BFLOAT ? 7 : 10;
+    uint64_t sign = UINT64_C(1) << (8 * item - 1), one;
+    if (item == 8)
+        one = UINT64_C(0x3ff0000000000000);
+    else
+        one = item == 4 ? 0x3f800000 : mantissa == 7 ? 0x3f80 : 0x3c00;
     for (size_t i = 0; i < count; i++) {
-        uint64_t r = random_bits();
-        uint32_t x = (uint32_t)r % one, off = form & 4 ? (uint32_t)(r >> 58) % 4 : 0, y;
-        if (form & 1) x = x % (4u << mantissa) + one / 2;
+        uint64_t r = random_bits(), x = random_bits() % one, off = form & 4 ? (r >> 58) % 4 : 0, y;
+        if (form & 1) x = x % (UINT64_C(4) << mantissa) + one / 2;
         if (form & 2 && r >> 40 & 1) x %= 3; /* zeros, the smallest numbers */
-        if (form & 8 && (r >> 41) % 64 == 0) off = (uint32_t)(r >> 33) % one;
+        if (form & 8 && (r >> 41) % 64 == 0) off = random_bits() % one;
         if (r >> 42 & 1) x |= sign;
         y = x + off;
         if (form & 16 && (r >> 43) % 16 == 0) y ^= sign;
         if (form & 8 && r >> 47 & 1) {
-            uint32_t kept = x;
+            uint64_t kept = x;
             x = y, y = kept;
         }
         memcpy(a + i * item, &x, item);
@@ -634,37 +635,71 @@ static void fill_block(char *a, char *b, khub_dtype dtype, size_t count, unsigne
     }
 }
 
+static const char *const fast_names[] = {"float32", "bfloat16", "float16", "float64"};
+enum { FAST = sizeof(fast_names) / sizeof(*fast_names) };
+
+static int64_t largest_of(const khub__dtype_reader *reader, const void *elements, size_t count,
+                          int64_t *order)
+{
+    khub__largest largest = {INT64_MIN, 0};
+    reader->look(&largest, elements, count, 0);
+    *order = largest.order;
+    return largest.index;
+}
+
 /* On a processor that has no fast way, the plain one is all there is. */
 START_TEST(fast_is_plain)
 {
-    static const char *const names[] = {"float32", "bfloat16", "float16"};
     static khub__pairs pairs;
-    char a[4 * KHUB__BLOCK], b[4 * KHUB__BLOCK];
-    for (unsigned k = 0; k < 3 * 1500; k++) {
-        const khub__fast *fast = khub__fast_of(dtype_of(names[k % 3]));
-        const khub__dtype_reader *reader = khub__dtype_reader_of(dtype_of(names[k % 3]));
+    char a[8 * KHUB__BLOCK], b[8 * KHUB__BLOCK];
+    for (unsigned k = 0; k < FAST * 1200; k++) {
+        const char *name = fast_names[k % FAST];
+        const khub__fast *fast = khub__fast_of(dtype_of(name));
+        const khub__dtype_reader *reader = khub__dtype_reader_of(dtype_of(name));
         khub_comparison plain = {.count = 1000}, quick = {.count = 1000};
-        if (k % 2) plain.first_different = quick.first_different = 1000;
+        if (k / FAST % 2) plain.first_different = quick.first_different = 1000;
         for (unsigned round = 0; fast && round < 3; round++) { /* with what the rounds before have found */
             size_t count = 1 + random_bits() % KHUB__BLOCK;
             khub__tops tops;
-            khub__largest in_a[2] = {{INT64_MIN, 0}, {INT64_MIN, 0}},
-                          in_b[2] = {{INT64_MIN, 0}, {INT64_MIN, 0}};
-            fill_block(a, b, reader->dtype, count, k / 3 % 32);
+            int64_t top_a, top_b;
+            fill_block(a, b, reader->dtype, count, k / FAST % 32);
             reader->same(&pairs, &plain, a, b, count);
             khub__pairs_sum(&plain, &pairs);
             khub__pairs_worst(&plain, &pairs);
             EXPECT(fast->block(&quick, a, b, count, reader->same, &pairs, &tops), "%u", k);
-            EXPECT(memcmp(&plain, &quick, sizeof(plain)) == 0, "%s, form %u, %zu pairs", names[k % 3],
-                   k / 3 % 32, count);
-            reader->look(&in_a[0], a, count, 7);
-            reader->look(&in_b[0], b, count, 7);
-            if (!fast->look(&in_a[1], a, count, 7)) reader->look(&in_a[1], a, count, 7);
-            if (!fast->look(&in_b[1], b, count, 7)) reader->look(&in_b[1], b, count, 7);
-            EXPECT(memcmp(in_a, in_a + 1, sizeof(*in_a)) == 0 && memcmp(in_b, in_b + 1, sizeof(*in_b)) == 0,
-                   "%u", k);
-            EXPECT(tops.a == in_a[0].order && tops.b == in_b[0].order, "%u", k);
+            EXPECT(memcmp(&plain, &quick, sizeof(plain)) == 0, "%s, form %u, %zu pairs", name, k / FAST % 32,
+                   count);
+            size_t in_a = (size_t)largest_of(reader, a, count, &top_a),
+                   in_b = (size_t)largest_of(reader, b, count, &top_b);
+            EXPECT(tops.a == top_a && tops.b == top_b, "%u", k);
+            EXPECT(fast->find(a, count, top_a) == in_a && fast->find(b, count, top_b) == in_b, "%u", k);
         }
+    }
+}
+END_TEST
+
+/* Rows of all widths that fit twice into a block; largest ones that stand alone, stand twice, or are zeros.
+ */
+START_TEST(fast_rows_are_plain)
+{
+    static char a[8 * KHUB__BLOCK], b[8 * KHUB__BLOCK];
+    for (unsigned k = 0; k < FAST * 600; k++) {
+        const char *name = fast_names[k % FAST];
+        const khub__fast *fast = khub__fast_of(dtype_of(name));
+        const khub__dtype_reader *reader = khub__dtype_reader_of(dtype_of(name));
+        size_t width = 1 + random_bits() % (k % 3 ? 80 : KHUB__BLOCK / 2), rows = KHUB__BLOCK / width;
+        size_t bytes = width * reader->bytes, same = 0;
+        fill_block(a, b, reader->dtype, rows * width, k / FAST % 32);
+        for (size_t row = 0; row < rows; row++) {
+            char *x = a + row * bytes, *y = b + row * bytes;
+            int64_t top;
+            size_t in_a = (size_t)largest_of(reader, x, width, &top);
+            memmove(random_bits() % 2 ? x + random_bits() % width * reader->bytes : y + in_a * reader->bytes,
+                    x + in_a * reader->bytes, reader->bytes);
+            same += largest_of(reader, x, width, &top) == largest_of(reader, y, width, &top);
+        }
+        if (fast)
+            EXPECT(fast->rows(a, b, rows, width) == same, "%s, form %u, %zu", name, k / FAST % 32, width);
     }
 }
 END_TEST
@@ -672,27 +707,47 @@ END_TEST
 /* What isn't finite, anywhere in a block, is left to the plain way. */
 START_TEST(fast_leaves_the_rest)
 {
-    static const struct {
-        const char *name;
-        uint32_t infinity;
-    } table[] = {{"float32", 0x7f800000}, {"bfloat16", 0x7f80}, {"float16", 0x7c00}};
+    const uint64_t infinities[FAST] = {0x7f800000, 0x7f80, 0x7c00, UINT64_C(0x7ff0000000000000)};
     static khub__pairs pairs;
-    char a[4 * 67], b[4 * 67];
-    for (size_t t = 0; t < 3; t++) {
-        khub_dtype dtype = dtype_of(table[t].name);
+    char a[8 * 67], b[8 * 67];
+    for (size_t t = 0; t < FAST; t++) {
+        khub_dtype dtype = dtype_of(fast_names[t]);
         const khub__fast *fast = khub__fast_of(dtype);
         const khub__dtype_reader *reader = khub__dtype_reader_of(dtype);
-        for (unsigned at = 0; fast && at < 2 * 67; at++) {
-            uint32_t special = table[t].infinity + at % 2 * 5;
+        for (unsigned at = 0; fast && at < 4 * 67; at++) {
+            uint64_t special = infinities[t] + at % 2 * 5;
             khub_comparison c = {0}, before = {0};
             khub__tops tops;
-            khub__largest largest = {INT64_MIN, 0};
             fill_block(a, b, dtype, 67, 5);
-            memcpy((at % 4 < 2 ? a : b) + at / 2 * (dtype.bits / 8), &special, dtype.bits / 8);
+            if (at % 4 != 1) memcpy(a + at / 4 * (dtype.bits / 8), &special, dtype.bits / 8);
+            if (at % 4 != 0) memcpy(b + at / 4 * (dtype.bits / 8), &special, dtype.bits / 8);
             EXPECT(!fast->block(&c, a, b, 67, reader->same, &pairs, &tops), "%u", at);
             EXPECT(memcmp(&c, &before, sizeof(c)) == 0, "%u", at);
-            if (at % 2) EXPECT(!fast->look(&largest, at % 4 < 2 ? a : b, 67, 0), "%u", at);
         }
+    }
+}
+END_TEST
+
+/* Of float64, differences and squares may be infinite: as in the plain way. */
+START_TEST(fast_beyond_the_largest)
+{
+    static khub__pairs pairs;
+    const khub__fast *fast = khub__fast_of(dtype_of("float64"));
+    const khub__dtype_reader *reader = khub__dtype_reader_of(dtype_of("float64"));
+    for (unsigned k = 0; fast && k < 300; k++) {
+        double a[67], b[67];
+        khub_comparison plain = {0}, quick = {0};
+        khub__tops tops;
+        for (int i = 0; i < 67; i++) {
+            a[i] = ldexp(1 + (double)(random_bits() % 1000) / 1000, (int)(random_bits() % 2046) - 1022);
+            b[i] = random_bits() % 4 ? a[i] * (k % 3 ? 1 - 0x1p-40 : 1) : -a[i];
+        }
+        reader->same(&pairs, &plain, a, b, 67);
+        khub__pairs_sum(&plain, &pairs);
+        khub__pairs_worst(&plain, &pairs);
+        int is_fast = fast->block(&quick, a, b, 67, reader->same, &pairs, &tops);
+        EXPECT(!is_fast || memcmp(&plain, &quick, sizeof(plain)) == 0, "%u", k);
+        EXPECT(is_fast || plain.absolute.value > 0x1p1017, "%u", k); /* 67 of them are infinite */
     }
 }
 END_TEST
@@ -854,5 +909,5 @@ END_TEST
 UNIT("numerics", by_hand, nothing_differs, classes, special_values_do_not_measure,
      relative_where_the_expected_is_zero, cosine_of_zeros, every_pair_of_float8, neighbours,
      beside_wider_ones, rounding_of_wider_ones, float64_by_hand, integers, argmax, argmax_of_long_rows,
-     strided_is_contiguous, fast_is_plain, fast_leaves_the_rest, broadcast, pieces_are_the_whole,
-     sums_keep_what_is_small, merged_with_itself, empty_ones, misuse)
+     strided_is_contiguous, fast_is_plain, fast_rows_are_plain, fast_leaves_the_rest, fast_beyond_the_largest,
+     broadcast, pieces_are_the_whole, sums_keep_what_is_small, merged_with_itself, empty_ones, misuse)

@@ -1,0 +1,148 @@
+/* Where the largest elements of rows are, with AVX2. */
+#ifndef NUMERICS_FAST_AVX2_ROWS_H
+#define NUMERICS_FAST_AVX2_ROWS_H
+
+#include "numerics/fast_avx2.h"
+
+#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+
+/* Which elements of a vector, all bits of `asked`, are `wanted`: all ones in those. */
+KHUB__INLINE __m256i khub__equal_to(khub__format f, const char *at, __m256i asked, __m256i wanted)
+{
+    __m256i x = _mm256_and_si256(khub__load(at), asked);
+    return f.bytes == 8   ? _mm256_cmpeq_epi64(x, wanted)
+           : f.bytes == 4 ? _mm256_cmpeq_epi32(x, wanted)
+                          : _mm256_cmpeq_epi16(x, wanted);
+}
+
+/* Of the 32 elements at `at`, a bit for each that is `wanted`. */
+KHUB__INLINE uint32_t khub__equal_32(khub__format f, const char *at, __m256i asked, __m256i wanted)
+{
+    __m256i e[8];
+    int vectors = f.bytes;
+    for (int i = 0; i < vectors; i++)
+        e[i] = khub__equal_to(f, at + 32 * i, asked, wanted);
+    if (f.bytes == 8) { /* four of 64 bits to four of 32 */
+        for (int i = 0; i < 4; i++)
+            e[i] = _mm256_permute4x64_epi64(_mm256_packs_epi32(e[2 * i], e[2 * i + 1]), 0xd8);
+    }
+    if (f.bytes >= 4) {
+        e[0] = _mm256_packs_epi32(e[0], e[1]);
+        e[1] = _mm256_packs_epi32(e[2], e[3]);
+    }
+    __m256i bytes = _mm256_packs_epi16(e[0], e[1]);
+    bytes = f.bytes >= 4 ? _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
+                         : _mm256_permute4x64_epi64(bytes, 0xd8);
+    return (uint32_t)_mm256_movemask_epi8(bytes);
+}
+
+/* The place of the first element of this order, which is there. */
+KHUB__INLINE size_t khub__find(khub__format f, const char *at, size_t count, int64_t order)
+{
+    size_t i = 0, bytes = (size_t)f.bytes;
+    uint64_t bits = order < 0 ? khub__sign_bit(f) | (uint64_t)-order : (uint64_t)order;
+    uint64_t mask = order == 0 ? khub__sign_bit(f) - 1 : ~UINT64_C(0); /* two zeros are of one order */
+    __m256i wanted = f.bytes == 8   ? _mm256_set1_epi64x((int64_t)bits)
+                     : f.bytes == 4 ? _mm256_set1_epi32((int32_t)bits)
+                                    : _mm256_set1_epi16((int16_t)bits);
+    __m256i asked = f.bytes == 8   ? _mm256_set1_epi64x((int64_t)mask)
+                    : f.bytes == 4 ? _mm256_set1_epi32((int32_t)mask)
+                                   : _mm256_set1_epi16((int16_t)mask);
+    for (; i + 64 <= count; i += 64) { /* no branch says where in the 64 it is */
+        uint64_t found = khub__equal_32(f, at + i * bytes, asked, wanted);
+        found |= (uint64_t)khub__equal_32(f, at + (i + 32) * bytes, asked, wanted) << 32;
+        if (found) return i + (size_t)__builtin_ctzll(found);
+    }
+    while (khub__order_of(f, khub__bits_at(at, i, f.bytes)) != order)
+        i++;
+    return i;
+}
+
+/* A vector of elements as what is compared to find the largest: orders, or for float64 the numbers. */
+KHUB__INLINE __m256i khub__keys(khub__format f, const char *at)
+{
+    __m256i x = khub__load(at);
+    if (f.bytes == 8) return x;
+    if (f.bytes == 4) return _mm256_sign_epi32(_mm256_and_si256(x, _mm256_set1_epi32(INT32_MAX)), x);
+    return _mm256_sign_epi16(_mm256_and_si256(x, _mm256_set1_epi16(INT16_MAX)), x);
+}
+
+KHUB__INLINE __m256i khub__larger(khub__format f, __m256i x, __m256i y)
+{
+    if (f.bytes == 8)
+        return _mm256_castpd_si256(_mm256_max_pd(_mm256_castsi256_pd(x), _mm256_castsi256_pd(y)));
+    return f.bytes == 4 ? _mm256_max_epi32(x, y) : _mm256_max_epi16(x, y);
+}
+
+/* Both zeros of float64 are equal here, too. */
+KHUB__INLINE __m256i khub__equal(khub__format f, __m256i x, __m256i y)
+{
+    if (f.bytes == 8)
+        return _mm256_castpd_si256(_mm256_cmp_pd(_mm256_castsi256_pd(x), _mm256_castsi256_pd(y), _CMP_EQ_OQ));
+    return f.bytes == 4 ? _mm256_cmpeq_epi32(x, y) : _mm256_cmpeq_epi16(x, y);
+}
+
+/* The largest lane in all lanes. */
+KHUB__INLINE __m256i khub__largest_everywhere(khub__format f, __m256i v)
+{
+    v = khub__larger(f, v, _mm256_permute4x64_epi64(v, 0x4e));
+    v = khub__larger(f, v, _mm256_shuffle_epi32(v, 0x4e));
+    if (f.bytes <= 4) v = khub__larger(f, v, _mm256_shuffle_epi32(v, 0xb1));
+    if (f.bytes == 2)
+        v = khub__larger(f, v, _mm256_or_si256(_mm256_slli_epi32(v, 16), _mm256_srli_epi32(v, 16)));
+    return v;
+}
+
+/* The order of what is in all lanes. */
+KHUB__INLINE int64_t khub__order_in(khub__format f, __m256i keys)
+{
+    int64_t key = _mm_cvtsi128_si64(_mm256_castsi256_si128(keys));
+    if (f.bytes == 8) return khub__order_of(f, (uint64_t)key);
+    return f.bytes == 4 ? (int32_t)key : (int16_t)key;
+}
+
+KHUB__INLINE size_t khub__place_in_short_row(khub__format f, const char *at, size_t width)
+{
+    int64_t most = INT64_MIN;
+    size_t place = 0;
+    for (size_t i = 0; i < width; i++) {
+        int64_t order = khub__order_of(f, khub__bits_at(at, i, f.bytes));
+        if (order > most) most = order, place = i;
+    }
+    return place;
+}
+
+/* Whether the first of the largest is at the same place of both rows, of finite numbers. */
+KHUB__INLINE int khub__same_place(khub__format f, const char *a, const char *b, size_t width)
+{
+    const size_t bytes = width * (size_t)f.bytes, vector = 32;
+    if (bytes < vector) return khub__place_in_short_row(f, a, width) == khub__place_in_short_row(f, b, width);
+    const size_t last = bytes - vector; /* what is looked at twice does no harm */
+    __m256i top_a = khub__keys(f, a + last), top_b = khub__keys(f, b + last);
+    for (size_t i = 0; i < last; i += vector) {
+        top_a = khub__larger(f, top_a, khub__keys(f, a + i));
+        top_b = khub__larger(f, top_b, khub__keys(f, b + i));
+    }
+    top_a = khub__largest_everywhere(f, top_a);
+    top_b = khub__largest_everywhere(f, top_b);
+    __m256i differ = _mm256_xor_si256(khub__equal(f, khub__keys(f, a + last), top_a),
+                                      khub__equal(f, khub__keys(f, b + last), top_b));
+    for (size_t i = 0; i < last; i += vector)
+        differ = _mm256_or_si256(differ, _mm256_xor_si256(khub__equal(f, khub__keys(f, a + i), top_a),
+                                                          khub__equal(f, khub__keys(f, b + i), top_b)));
+    if (_mm256_testz_si256(differ, differ)) return 1; /* at the same places all of the largest are */
+    return khub__find(f, a, width, khub__order_in(f, top_a)) ==
+           khub__find(f, b, width, khub__order_in(f, top_b));
+}
+
+KHUB__INLINE size_t khub__same_places(khub__format f, const char *a, const char *b, size_t rows, size_t width)
+{
+    size_t same = 0;
+    for (size_t row = 0; row < rows; row++)
+        same += (size_t)khub__same_place(f, a + row * width * (size_t)f.bytes,
+                                         b + row * width * (size_t)f.bytes, width);
+    return same;
+}
+
+#endif
+#endif
