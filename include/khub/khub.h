@@ -17,6 +17,7 @@
 #include <khub/signature.h>
 #include <khub/trust.h>
 #include <khub/kernel.h>
+#include <khub/check.h>
 #include <khub/mapping.h>
 #include <khub/layer.h>
 

@@ -4,6 +4,7 @@
 extern const cli_command cli_bench;
 extern const cli_command cli_cache;
 extern const cli_command cli_call;
+extern const cli_command cli_check;
 extern const cli_command cli_compare;
 extern const cli_command cli_download_command;
 extern const cli_command cli_embed;
@@ -19,8 +20,8 @@ extern const cli_command cli_versions;
 
 /* clang-format off: one a line */
 const cli_command *const cli_commands[] = {
-    &cli_bench,     &cli_cache,       &cli_call,     &cli_compare, &cli_download_command, &cli_embed,
-    &cli_functions, &cli_get_command, &cli_info,     &cli_mapping, &cli_platform_command, &cli_serve,
-    &cli_tokenize,  &cli_variants,    &cli_versions, NULL,
+    &cli_bench, &cli_cache,     &cli_call,        &cli_check,    &cli_compare, &cli_download_command,
+    &cli_embed, &cli_functions, &cli_get_command, &cli_info,     &cli_mapping, &cli_platform_command,
+    &cli_serve, &cli_tokenize,  &cli_variants,    &cli_versions, NULL,
 };
 /* clang-format on */

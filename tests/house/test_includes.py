@@ -4,14 +4,15 @@ import re
 import pytest
 from house import PUBLIC_HEADERS, SOURCE, sources
 
-ORDER = ["base", "platform", "variant", "tensor", "numerics", "hub", "cache", "trust", "fetch", "kernel", "layer", "ops", "model", "measure", "serve"]
+ORDER = ["base", "platform", "variant", "tensor", "numerics", "hub", "cache", "trust", "fetch", "kernel", "publish", "layer", "ops", "model", "measure", "serve"]
 
 # The folder that implements each public header: a folder may use those of the folders before it.
 HOME = {
     "export": "base", "error": "base", "memory": "base", "log": "base",
     "platform": "platform", "variant": "variant",
     "tensor": "tensor", "npy": "tensor", "function": "tensor", "numerics": "numerics",
-    "hub": "hub", "cache": "cache", "signature": "trust", "trust": "trust", "kernel": "kernel", "mapping": "layer", "layer": "layer", "khub": "layer",
+    "hub": "hub", "cache": "cache", "signature": "trust", "trust": "trust", "kernel": "kernel", "check": "publish",
+    "mapping": "layer", "layer": "layer", "khub": "layer",
     "standard": "ops", "tokenizer": "model", "model": "model", "compare": "measure", "bench": "measure",
 }
 
@@ -20,7 +21,7 @@ C_STANDARD = set("""assert complex ctype errno fenv float inttypes iso646 limits
 
 
 # Beside the C library: what src/ is built on, and the compiler's own headers, which go by processor and not by system.
-LIBRARIES = ["jansson", "utf8proc", "cpuid", "immintrin", "arm_neon", "microhttpd", "git2", "curl/curl"]
+LIBRARIES = ["jansson", "utf8proc", "cpuid", "immintrin", "arm_neon", "microhttpd", "git2", "curl/curl", "libelf", "gelf"]
 
 
 def includes(path):

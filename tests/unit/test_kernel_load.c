@@ -5,6 +5,7 @@
 
 #include "kernel/library.h"
 #include "kernel/posix/loader_words.h"
+#include "kernel/provider.h"
 
 #include <khub/log.h>
 
@@ -76,7 +77,8 @@ START_TEST(F2_providers)
         {"_Z3foov", NULL},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        const char *words = khub__symbol_provider(table[i].symbol);
+        const khub__provider *provider = khub__symbol_provider(table[i].symbol);
+        const char *words = provider ? provider->words : NULL;
         ck_assert_msg(!words == !table[i].words && (!words || strstr(words, table[i].words)), "%s: %s",
                       table[i].symbol, words ? words : "nobody");
     }

@@ -5,113 +5,10 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "kernel/posix/elf.h"
+#include "kernel/provider.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <stdlib.h>
-
-static const char torch[] =
-    "libtorch's C++ interface: a build for another version of PyTorch, or no PyTorch in this process";
-static const char torch_c[] =
-    "libtorch's stable C interface: PyTorch isn't in this process, or is an older one";
-static const char python[] = "Python's C API: the library was built for Python and can't be used without it";
-static const char nvidia[] = "the NVIDIA driver";
-static const char cuda[] = "a CUDA library";
-static const char rocm[] = "a ROCm library";
-static const char tvm_ffi[] = "libtvm_ffi, a newer one than there is here, or there is none";
-static const char openmp[] = "an OpenMP runtime";
-static const char cxx[] = "libstdc++, a newer one than there is here";
-
-/* By the start of the name, or by a piece of it; the first that fits. `upper`: a capital letter must follow.
- */
-static const struct {
-    const char *piece;
-    int anywhere, upper;
-    const char *words;
-} symbols[] = {
-    {"_Z", 0, 0, NULL}, /* mangled names are told apart by the namespaces below */
-    {"aoti_torch_", 0, 0, torch_c},
-    {"torch_", 0, 0, torch_c},
-    {"Py", 0, 0, python},
-    {"_Py", 0, 0, python},
-    {"TVMFFI", 0, 0, tvm_ffi},
-    {"cuda", 0, 1, cuda},
-    {"__cuda", 0, 0, cuda},
-    {"cublas", 0, 0, cuda},
-    {"cudnn", 0, 0, cuda},
-    {"cufft", 0, 0, cuda},
-    {"curand", 0, 0, cuda},
-    {"cusparse", 0, 0, cuda},
-    {"nccl", 0, 1, cuda},
-    {"nvrtc", 0, 1, cuda},
-    {"cu", 0, 1, nvidia},
-    {"hip", 0, 1, rocm},
-    {"rocblas_", 0, 0, rocm},
-    {"miopen", 0, 0, rocm},
-    {"ze", 0, 1, "Level Zero, Intel's GPU loader"},
-    {"GOMP_", 0, 0, openmp},
-    {"omp_", 0, 0, openmp},
-    {"__kmpc_", 0, 0, openmp},
-    {"cblas_", 0, 0, "a BLAS"},
-    {"mkl_", 0, 0, "Intel's MKL"},
-    {"__asan_", 0, 0, "the address sanitizer: it is an instrumented build"},
-    {"__ubsan_", 0, 0, "the undefined-behaviour sanitizer: it is an instrumented build"},
-    {"__tsan_", 0, 0, "the thread sanitizer: it is an instrumented build"},
-    {"__gcov", 0, 0, "gcov: it is a build that measures coverage"},
-};
-static const struct {
-    const char *piece, *words;
-} mangled[] = {
-    {"N3c10", torch},    {"NK3c10", torch},      {"N2at", torch}, {"NK2at", torch}, {"N5torch", torch},
-    {"NK5torch", torch}, {"N3tvm3ffi", tvm_ffi}, {"_ZNSt", cxx},  {"_ZNKSt", cxx},  {"_ZSt", cxx},
-};
-
-static const char *mangled_provider(const char *symbol)
-{
-    for (size_t i = 0; i < sizeof(mangled) / sizeof(*mangled); i++)
-        if (strstr(symbol, mangled[i].piece)) return mangled[i].words;
-    return NULL;
-}
-
-const char *khub__symbol_provider(const char *symbol)
-{
-    for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {
-        size_t n = strlen(symbols[i].piece);
-        if (strncmp(symbol, symbols[i].piece, n) != 0) continue;
-        if (!symbols[i].words) return mangled_provider(symbol);
-        if (!symbols[i].upper || isupper((unsigned char)symbol[n])) return symbols[i].words;
-    }
-    return NULL;
-}
-
-const char *khub__library_provider(const char *library)
-{
-    static const struct {
-        const char *start, *words;
-    } known[] = {
-        {"libcuda.so", nvidia},
-        {"libcu", cuda},
-        {"libnv", cuda},
-        {"libnccl", cuda},
-        {"libtorch", "PyTorch"},
-        {"libc10", "PyTorch"},
-        {"libpython", "Python: the library was built for it and can't be used without it"},
-        {"libtvm_ffi", "tvm-ffi, which `khub platform` looks for"},
-        {"libamdhip", rocm},
-        {"libhip", rocm},
-        {"libroc", rocm},
-        {"libhsa", rocm},
-        {"libze_", "Level Zero, Intel's GPU loader"},
-        {"libsycl", "Intel's SYCL runtime"},
-        {"libgomp", openmp},
-        {"libomp", openmp},
-        {"libiomp", openmp},
-        {"libmkl", "Intel's MKL"},
-    };
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (!strncmp(library, known[i].start, strlen(known[i].start))) return known[i].words;
-    return NULL;
-}
 
 /* A C++ name as written in the source, the caller's to free() (the C++ library allocated it); NULL: it isn't
  * one, or no C++ library is in the process. */
@@ -144,12 +41,12 @@ static int fail_symbol(khub_error *err, const char *path, const char *words, con
         return khub__fail_memory(err, "explaining an undefined symbol");
     }
     char *plain = demangle(name);
-    const char *provider = khub__symbol_provider(name);
+    const khub__provider *provider = khub__symbol_provider(name);
     int sibling = strcmp(object, path) != 0;
     int rc = khub__fail(
         err, KHUB_E_LOAD, "%s: undefined symbol %s%s%s%s%s%s%s%s%s%s", path, name, plain ? " = " : "",
         plain ? plain : "", symbol[length] == ',' ? symbol + length : "", sibling ? ", needed by " : "",
-        sibling ? object : "", provider ? "; it belongs to " : "", provider ? provider : "",
+        sibling ? object : "", provider ? "; it belongs to " : "", provider ? provider->words : "",
         has_old_strings(name, plain) ? "; it takes pre-C++11 strings (_GLIBCXX_USE_CXX11_ABI=0)" : "",
         provider ? "" : "; nothing in this process has it");
     free(plain);
@@ -221,11 +118,11 @@ static int fail_library(khub_error *err, const char *path, const char *words, si
     khub__text places = {0};
     add_places(&places, sibling ? sibling : path);
     char *where = khub__text_take(&places);
-    const char *provider = name ? khub__library_provider(name) : NULL;
+    const khub__provider *provider = name ? khub__library_provider(name) : NULL;
     int rc = name && where
                  ? khub__fail(err, KHUB_E_LOAD, "%s: needs %s%s%s%s%s%s, which isn't there; looked in%s",
-                              path, name, provider ? " (" : "", provider ? provider : "", provider ? ")" : "",
-                              sibling ? " for " : "", sibling ? sibling : "", where)
+                              path, name, provider ? " (" : "", provider ? provider->words : "",
+                              provider ? ")" : "", sibling ? " for " : "", sibling ? sibling : "", where)
                  : khub__fail_memory(err, "explaining a missing library");
     khub__free(where);
     khub__free(sibling);

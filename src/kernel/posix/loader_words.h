@@ -7,9 +7,4 @@
 /* KHUB_E_LOAD for the library at `path`, which the loader refused with `words` (dlerror's). */
 int khub__loader_fail(khub_error *err, const char *path, const char *words);
 
-/* Who would provide a symbol or a library ("libtorch's C++ interface, …"), guessed by its name; NULL: no
- * idea. */
-const char *khub__symbol_provider(const char *symbol);
-const char *khub__library_provider(const char *library);
-
 #endif

@@ -1,0 +1,348 @@
+/* ELF: what the loader reads (segments and the dynamic table), through libelf. Of the sections, which the
+ * loader ignores, only the number of symbols and the GPU code are taken. */
+#include "publish/object.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "publish/libelf.h"
+
+#include <stdio.h>
+
+typedef struct elf_file {
+    const khub__libelf *lib;
+    Elf *elf;
+    const khub__bytes *file;
+    const char *path;
+    khub__object *out;
+    khub_error *err;
+    GElf_Ehdr header;
+    GElf_Phdr *segments;
+    size_t segment_count;
+    uint64_t dynamic_at, dynamic_bytes;
+    uint64_t strings, strings_bytes, symbols, versions; /* where in the file; 0: there are none */
+    uint64_t needed_versions, needed_version_count;     /* address */
+    uint64_t name_offset, path_offset;                  /* in the strings; UINT64_MAX: none */
+    uint64_t symbol_count;                              /* 0: not known */
+    const char **version_names, **version_files; /* by version index: its name, its library; NULL: none */
+    int bound_now;
+} elf_file;
+
+enum { VERSIONS_MAX = 0x8000, VERSION_MASK = 0x7FFF };
+
+static int fail_damaged(const elf_file *f, const char *what)
+{
+    return khub__fail(f->err, KHUB_E_FORMAT, "%s: is damaged: %s", f->path, what);
+}
+
+/* The text at `offset` of the dynamic strings; NULL when it doesn't end inside them. */
+static const char *text_at(const elf_file *f, uint64_t offset)
+{
+    if (offset >= f->strings_bytes) return NULL;
+    const char *text = f->file->data + f->strings + offset;
+    return memchr(text, 0, f->strings_bytes - offset) ? text : NULL;
+}
+
+static int fits(const elf_file *f, uint64_t at, uint64_t bytes)
+{
+    return at <= f->file->length && bytes <= f->file->length - at;
+}
+
+/* Where in the file an address of the loaded library comes from, and how much of its segment follows. 0: from
+ * nowhere. */
+static uint64_t offset_of(const elf_file *f, uint64_t address, uint64_t *left)
+{
+    for (size_t i = 0; i < f->segment_count; i++) {
+        const GElf_Phdr *s = &f->segments[i];
+        if (s->p_type != PT_LOAD || address < s->p_vaddr || address - s->p_vaddr >= s->p_filesz) continue;
+        if (!fits(f, s->p_offset, s->p_filesz)) return 0;
+        if (left) *left = s->p_filesz - (address - s->p_vaddr);
+        return s->p_offset + (address - s->p_vaddr);
+    }
+    return 0;
+}
+
+/* A piece of the file as libelf reads it; NULL: it isn't inside the file. */
+static Elf_Data *chunk(const elf_file *f, uint64_t at, uint64_t bytes, Elf_Type type)
+{
+    if (!bytes || !fits(f, at, bytes)) return NULL;
+    return f->lib->elf_getdata_rawchunk(f->elf, (int64_t)at, bytes, type);
+}
+
+static void set_arch(khub__object *out, unsigned machine)
+{
+    static const struct {
+        unsigned machine;
+        const char *name;
+    } known[] = {{EM_X86_64, "x86_64"}, {EM_AARCH64, "aarch64"}, {EM_386, "i386"},  {EM_ARM, "arm"},
+                 {EM_PPC64, "ppc64"},   {EM_RISCV, "riscv"},     {EM_S390, "s390"}, {EM_MIPS, "mips"},
+                 {EM_CUDA, "cuda"},     {EM_AMDGPU, "amdgpu"}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (known[i].machine == machine) out->arch = known[i].name;
+    if (out->arch) return;
+    snprintf(out->arch_buffer, sizeof(out->arch_buffer), "machine %u", machine);
+    out->arch = out->arch_buffer;
+}
+
+static const char *kind_of(unsigned type)
+{
+    switch (type) {
+    case ET_REL:
+        return "an object file";
+    case ET_EXEC:
+        return "a program";
+    case ET_CORE:
+        return "a memory dump";
+    default:
+        return "of an unknown kind";
+    }
+}
+
+static int read_header(elf_file *f)
+{
+    if (f->lib->elf_kind(f->elf) != ELF_K_ELF || !f->lib->gelf_getehdr(f->elf, &f->header))
+        return fail_damaged(f, "its header can't be read");
+    set_arch(f->out, f->header.e_machine);
+    if (f->header.e_type != ET_DYN)
+        return khub__fail(f->err, KHUB_E_FORMAT, "%s: is %s, not a shared library", f->path,
+                          kind_of(f->header.e_type));
+    f->out->is_library = 1;
+    return KHUB_OK;
+}
+
+static void read_segment(elf_file *f, const GElf_Phdr *s)
+{
+    khub__object *out = f->out;
+    if (s->p_type == PT_DYNAMIC) f->dynamic_at = s->p_offset, f->dynamic_bytes = s->p_filesz;
+    if (s->p_type == PT_GNU_STACK) out->executable_stack = (s->p_flags & PF_X) != 0;
+    if (s->p_type == PT_GNU_RELRO) out->relro = KHUB__RELRO_PARTIAL;
+    if (s->p_type == PT_LOAD && (s->p_flags & PF_W) && (s->p_flags & PF_X)) out->writable_code = 1;
+}
+
+static int read_segments(elf_file *f)
+{
+    size_t count = 0;
+    if (f->lib->elf_getphdrnum(f->elf, &count) != 0 || count == 0)
+        return fail_damaged(f, "it has no segments");
+    if (count > 65536) return fail_damaged(f, "it has too many segments");
+    f->segments = khub__calloc(count, sizeof(*f->segments));
+    if (!f->segments) return khub__fail_memory(f->err, "reading a library");
+    f->out->executable_stack = -1;
+    for (; f->segment_count < count; f->segment_count++) {
+        GElf_Phdr *s = &f->segments[f->segment_count];
+        if (!f->lib->gelf_getphdr(f->elf, (int)f->segment_count, s))
+            return fail_damaged(f, "its segment headers end outside of the file");
+        if (s->p_type != PT_GNU_STACK && !fits(f, s->p_offset, s->p_filesz))
+            return khub__fail(f->err, KHUB_E_FORMAT,
+                              "%s: is truncated: it has %zu bytes, a segment of %llu starts at byte %llu",
+                              f->path, f->file->length, (unsigned long long)s->p_filesz,
+                              (unsigned long long)s->p_offset);
+        read_segment(f, s);
+    }
+    return KHUB_OK;
+}
+
+static void read_flags(elf_file *f, const GElf_Dyn *d)
+{
+    if (d->d_tag == DT_TEXTREL) f->out->text_relocations = 1;
+    if (d->d_tag == DT_BIND_NOW) f->bound_now = 1;
+    if (d->d_tag == DT_FLAGS) {
+        f->out->text_relocations |= (d->d_un.d_val & DF_TEXTREL) != 0;
+        f->bound_now |= (d->d_un.d_val & DF_BIND_NOW) != 0;
+    }
+    if (d->d_tag == DT_FLAGS_1) f->bound_now |= (d->d_un.d_val & DF_1_NOW) != 0;
+}
+
+static void read_entry(elf_file *f, const GElf_Dyn *d)
+{
+    uint64_t value = d->d_un.d_val;
+    switch (d->d_tag) {
+    case DT_STRTAB:
+        f->strings = offset_of(f, value, NULL);
+        break;
+    case DT_STRSZ:
+        f->strings_bytes = value;
+        break;
+    case DT_SYMTAB:
+        f->symbols = offset_of(f, value, NULL);
+        break;
+    case DT_VERSYM:
+        f->versions = offset_of(f, value, NULL);
+        break;
+    case DT_VERNEED:
+        f->needed_versions = value;
+        break;
+    case DT_VERNEEDNUM:
+        f->needed_version_count = value;
+        break;
+    case DT_SONAME:
+        f->name_offset = value;
+        break;
+    case DT_RPATH:
+        if (f->path_offset == UINT64_MAX) f->path_offset = value, f->out->old_path = 1;
+        break;
+    case DT_RUNPATH: /* then DT_RPATH counts for nothing */
+        f->path_offset = value, f->out->old_path = 0;
+        break;
+    case DT_INIT_ARRAYSZ:
+        f->out->constructors = (size_t)(value / (f->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4));
+        break;
+    default:
+        read_flags(f, d);
+    }
+}
+
+/* The i-th entry; 0 past the last. */
+static int get_dynamic(const elf_file *f, Elf_Data *table, size_t i, GElf_Dyn *entry)
+{
+    return i < 65536 && f->lib->gelf_getdyn(table, (int)i, entry) && entry->d_tag != DT_NULL;
+}
+
+static int read_dynamic(elf_file *f)
+{
+    if (!f->dynamic_bytes) return fail_damaged(f, "it has no dynamic section, so it isn't a shared library");
+    Elf_Data *table = chunk(f, f->dynamic_at, f->dynamic_bytes, ELF_T_DYN);
+    if (!table) return fail_damaged(f, "its dynamic section lies outside of the file");
+    GElf_Dyn d;
+    f->name_offset = f->path_offset = UINT64_MAX;
+    for (size_t i = 0; get_dynamic(f, table, i, &d); i++)
+        read_entry(f, &d);
+    if (!f->strings || !fits(f, f->strings, f->strings_bytes))
+        return fail_damaged(f, "its names lie outside of the file");
+    for (size_t i = 0; get_dynamic(f, table, i, &d); i++) {
+        if (d.d_tag != DT_NEEDED) continue;
+        const char *name = text_at(f, d.d_un.d_val);
+        if (!name) return fail_damaged(f, "the name of a library that it needs lies outside of the file");
+        khub__names_add(&f->out->needed, name);
+    }
+    f->out->own_name = text_at(f, f->name_offset);
+    const char *paths = text_at(f, f->path_offset);
+    if (paths) khub__names_add(&f->out->paths, paths);
+    if (f->out->relro == KHUB__RELRO_PARTIAL && f->bound_now) f->out->relro = KHUB__RELRO_FULL;
+    return KHUB_OK;
+}
+
+/* The name of one version that is needed, under its index. */
+static void note_version(elf_file *f, const GElf_Vernaux *version, const char *file)
+{
+    unsigned index = version->vna_other & VERSION_MASK;
+    f->version_names[index] = text_at(f, version->vna_name);
+    f->version_files[index] = file;
+}
+
+/* What is needed of one library; the entries are chained by distances that only lead forward. */
+static int read_version_needs(elf_file *f, Elf_Data *table, uint64_t at, const GElf_Verneed *need)
+{
+    const char *file = text_at(f, need->vn_file);
+    at += need->vn_aux;
+    for (unsigned i = 0; i < need->vn_cnt; i++) {
+        GElf_Vernaux version;
+        if (at > INT32_MAX || !f->lib->gelf_getvernaux(table, (int)at, &version))
+            return fail_damaged(f, "a version that it needs lies outside of the file");
+        note_version(f, &version, file);
+        if (!version.vna_next) break;
+        at += version.vna_next;
+    }
+    return KHUB_OK;
+}
+
+static int read_versions(elf_file *f)
+{
+    uint64_t left, at = offset_of(f, f->needed_versions, &left);
+    if (!f->needed_versions) return KHUB_OK;
+    Elf_Data *table = at ? chunk(f, at, left, ELF_T_VNEED) : NULL;
+    if (!table) return fail_damaged(f, "the versions that it needs lie outside of the file");
+    f->version_names = khub__calloc((size_t)VERSIONS_MAX * 2, sizeof(*f->version_names));
+    if (!f->version_names) return khub__fail_memory(f->err, "reading a library");
+    f->version_files = f->version_names + VERSIONS_MAX;
+    int rc = KHUB_OK;
+    at = 0;
+    for (uint64_t i = 0; rc == KHUB_OK && i < f->needed_version_count && i < VERSIONS_MAX; i++) {
+        GElf_Verneed need;
+        if (at > INT32_MAX || !f->lib->gelf_getverneed(table, (int)at, &need))
+            return fail_damaged(f, "a version that it needs lies outside of the file");
+        rc = read_version_needs(f, table, at, &need);
+        if (!need.vn_next) break;
+        at += need.vn_next;
+    }
+    return rc;
+}
+
+/* What the sections are good for: the number of symbols, which the dynamic section doesn't have. */
+static void read_section(elf_file *f, const GElf_Shdr *section)
+{
+    if (section->sh_type != SHT_DYNSYM) return;
+    if (section->sh_offset == f->symbols && section->sh_entsize)
+        f->symbol_count = section->sh_size / section->sh_entsize;
+    else
+        khub__names_add(&f->out->remarks, "its section headers show other symbols than the loader would use");
+}
+
+static void read_sections(elf_file *f)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = NULL;
+    for (size_t i = 0; i < 65536 && (section = f->lib->elf_nextscn(f->elf, section)) != NULL; i++)
+        if (f->lib->gelf_getshdr(section, &header)) read_section(f, &header);
+}
+
+static void add_symbol(elf_file *f, const GElf_Sym *symbol, unsigned version)
+{
+    unsigned binding = GELF_ST_BIND(symbol->st_info);
+    const char *name = text_at(f, symbol->st_name);
+    if (!name || !*name || binding == STB_LOCAL) return;
+    khub__object_symbol s = {
+        .name = name, .undefined = symbol->st_shndx == SHN_UNDEF, .weak = binding == STB_WEAK};
+    if (s.undefined && f->version_names && version < VERSIONS_MAX) {
+        s.version = f->version_names[version];
+        s.library = f->version_files[version];
+    }
+    if (s.undefined || GELF_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN) khub__object_add(f->out, s);
+}
+
+static int read_symbols(elf_file *f)
+{
+    size_t size = f->lib->gelf_fsize(f->elf, ELF_T_SYM, 1, EV_CURRENT);
+    if (!f->symbol_count) {
+        khub__names_add(&f->out->remarks, "it has no section headers, so its symbols can't be counted");
+        return KHUB_OK;
+    }
+    if (!size || f->symbol_count > f->file->length / size)
+        return fail_damaged(f, "its symbols lie outside of the file");
+    Elf_Data *symbols = chunk(f, f->symbols, f->symbol_count * size, ELF_T_SYM);
+    Elf_Data *versions = f->versions ? chunk(f, f->versions, f->symbol_count * 2, ELF_T_HALF) : NULL;
+    if (!symbols || f->symbol_count > INT32_MAX)
+        return fail_damaged(f, "its symbols lie outside of the file");
+    for (size_t i = 1; i < f->symbol_count && !f->out->failed; i++) {
+        GElf_Sym symbol;
+        GElf_Versym version = 0;
+        if (!f->lib->gelf_getsym(symbols, (int)i, &symbol)) break;
+        if (versions && !f->lib->gelf_getversym(versions, (int)i, &version)) version = 0;
+        add_symbol(f, &symbol, version & VERSION_MASK);
+    }
+    return KHUB_OK;
+}
+
+static int read_all(elf_file *f)
+{
+    int rc = read_header(f);
+    if (rc == KHUB_OK) rc = read_segments(f);
+    if (rc == KHUB_OK) rc = read_dynamic(f);
+    if (rc == KHUB_OK) rc = read_versions(f);
+    if (rc != KHUB_OK) return rc;
+    read_sections(f);
+    return read_symbols(f);
+}
+
+int khub__elf_read(khub__object *out, const khub__bytes *file, const char *path, khub_error *err)
+{
+    elf_file f = {.file = file, .path = path, .out = out, .err = err};
+    out->format = KHUB__ELF;
+    int rc = khub__libelf_open(&f.lib, err);
+    if (rc != KHUB_OK) return rc;
+    f.elf = f.lib->elf_memory(file->data, file->length); /* reads only, though it takes a `char *` */
+    rc = f.elf ? read_all(&f) : fail_damaged(&f, "its header can't be read");
+    if (f.elf) f.lib->elf_end(f.elf);
+    khub__free(f.segments);
+    khub__free(f.version_names);
+    return rc;
+}

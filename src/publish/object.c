@@ -1,0 +1,65 @@
+#include "publish/object.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { SYMBOLS_MAX = 1 << 24 };
+
+void khub__object_add(khub__object *object, khub__object_symbol symbol)
+{
+    if (object->failed) return;
+    object->failed = khub__grow((void **)&object->symbols, &object->symbol_capacity, object->symbol_count + 1,
+                                sizeof(symbol), SYMBOLS_MAX) != 0;
+    if (!object->failed) object->symbols[object->symbol_count++] = symbol;
+}
+
+static void free_object(khub__object *object)
+{
+    khub__names_free(&object->needed);
+    khub__names_free(&object->paths);
+    khub__names_free(&object->remarks);
+    khub__free(object->symbols);
+    khub__free(object->codes);
+    memset(object, 0, sizeof(*object));
+}
+
+void khub__objects_free(khub__objects *objects)
+{
+    for (size_t i = 0; i < objects->count; i++)
+        free_object(&objects->items[i]);
+    objects->count = 0;
+}
+
+static int starts(const khub__bytes *file, const char *with, size_t length)
+{
+    return file->length >= length && !memcmp(file->data, with, length);
+}
+
+static int read_format(khub__objects *out, const khub__bytes *file, const char *path, khub_error *err)
+{
+    static const char lfs[] = "version https://git-lfs.github.com/spec/";
+    if (starts(file, "\177ELF", 4)) {
+        memset(&out->items[0], 0, sizeof(out->items[0]));
+        out->count = 1;
+        return khub__elf_read(&out->items[0], file, path, err);
+    }
+    if (file->length == 0) return khub__fail(err, KHUB_E_FORMAT, "%s: is empty: 0 bytes", path);
+    if (starts(file, lfs, sizeof(lfs) - 1))
+        return khub__fail(err, KHUB_E_FORMAT,
+                          "%s: is a git-lfs pointer file, not the content: fetch it with `git lfs pull`",
+                          path);
+    return khub__fail(err, KHUB_E_FORMAT, "%s: is no library: neither ELF nor Mach-O nor PE", path);
+}
+
+int khub__objects_read(khub__objects *out, const khub__bytes *file, const char *path, khub_error *err)
+{
+    out->count = 0;
+    int rc = read_format(out, file, path, err);
+    for (size_t i = 0; rc == KHUB_OK && i < out->count; i++) {
+        const khub__object *o = &out->items[i];
+        if (o->failed || o->needed.failed || o->paths.failed || o->remarks.failed)
+            rc = khub__fail_memory(err, "reading a library");
+    }
+    if (rc != KHUB_OK) khub__objects_free(out);
+    return rc;
+}

@@ -1,0 +1,73 @@
+/* A native library as its file says it is: read for what the system's loader would do with it, and for who is
+ * meant to have what it lacks. Nothing of it runs. Every offset is checked. */
+#ifndef PUBLISH_OBJECT_H
+#define PUBLISH_OBJECT_H
+
+#include "base/file.h"
+#include "publish/findings.h"
+
+typedef enum khub__object_format { KHUB__ELF, KHUB__MACHO, KHUB__PE } khub__object_format;
+
+/* Texts are the file's own, or static. */
+typedef struct khub__object_symbol {
+    const char *name;    /* as in C, without the "_" that Mach-O puts before it */
+    const char *version; /* "GLIBC_2.14"; NULL: none */
+    const char *library; /* that should have it; NULL: any */
+    unsigned undefined : 1, weak : 1;
+} khub__object_symbol;
+
+typedef enum khub__relro { KHUB__RELRO_NONE, KHUB__RELRO_PARTIAL, KHUB__RELRO_FULL } khub__relro;
+
+/* One piece of GPU code. */
+typedef struct khub__gpu_code {
+    char arch[24]; /* "9.0", "9.0a", "gfx90a" */
+    int ptx;       /* 1: to be compiled when it is loaded */
+} khub__gpu_code;
+
+typedef struct khub__object {
+    khub__object_format format;
+    const char *arch; /* "x86_64", "aarch64", or another machine's name */
+    char arch_buffer[16];
+    int is_library;       /* 1: of the kind that is opened at run time */
+    const char *own_name; /* DT_SONAME, LC_ID_DYLIB, the export table's; NULL: none */
+    khub__names needed;   /* libraries */
+    khub__names paths;    /* where they are looked for: DT_RUNPATH or DT_RPATH taken apart, LC_RPATH */
+    khub__object_symbol *symbols; /* what is defined for others, and what is not defined */
+    size_t symbol_count, symbol_capacity;
+    khub__gpu_code *codes; /* each once */
+    size_t code_count, code_capacity;
+    khub__names remarks; /* what is odd about the file; static texts */
+    int failed;          /* no memory was found for a part */
+
+    /* ELF */
+    int old_path;         /* DT_RPATH, which comes before LD_LIBRARY_PATH */
+    int text_relocations; /* code must be written to when it is loaded */
+    int writable_code;    /* a segment is writable and executable */
+    int executable_stack; /* 1: asked for; -1: it doesn't say, so the system's old default counts: yes */
+    khub__relro relro;
+    size_t constructors; /* of DT_INIT_ARRAY */
+
+    /* Mach-O: the oldest macOS as 0x00XXYYZZ; 0: it doesn't say */
+    uint32_t macos;
+} khub__object;
+
+/* A universal Mach-O file holds several. */
+enum { KHUB__OBJECTS_MAX = 16 };
+typedef struct khub__objects {
+    khub__object items[KHUB__OBJECTS_MAX];
+    size_t count;
+} khub__objects;
+
+/* Reads the file's content, of which the result keeps pointers. KHUB_E_FORMAT: it is none of the three, or
+ * damaged ("FILE: …"); KHUB_E_UNSUPPORTED: it is ELF, and there is no libelf; KHUB_E_NOMEM. Then *out is
+ * empty. */
+int khub__objects_read(khub__objects *out, const khub__bytes *file, const char *path, khub_error *err);
+void khub__objects_free(khub__objects *objects);
+
+/* Of one format; the caller has looked at the first bytes. *out is zeroed before. */
+int khub__elf_read(khub__object *out, const khub__bytes *file, const char *path, khub_error *err);
+
+/* For readers. */
+void khub__object_add(khub__object *object, khub__object_symbol symbol);
+
+#endif

@@ -1,0 +1,67 @@
+/* The symbols that a library lacks, sorted by who is meant to have them. */
+#include "publish/judge.h"
+
+#include "kernel/provider.h"
+
+static const char nobody[] = "nobody";
+
+/* "libc.so.6", "tvm-ffi", … */
+static const char *provider_of(const khub__object_symbol *s)
+{
+    const khub__provider *by_library = s->library ? khub__library_provider(s->library) : NULL;
+    if (by_library) return by_library->name;
+    if (s->library) return s->library;
+    const khub__provider *by_name = khub__symbol_provider(s->name);
+    return by_name ? by_name->name : nobody;
+}
+
+/* Whether each library that it needs gives its symbols versions, so that one without can't be theirs. */
+static int all_versioned(const khub__object *object)
+{
+    static const char *const versioned[] = {"libc.so.6",
+                                            "libm.so.6",
+                                            "libdl.so.2",
+                                            "libpthread.so.0",
+                                            "librt.so.1",
+                                            "libgcc_s.so.1",
+                                            "libstdc++.so.6",
+                                            "libutil.so.1",
+                                            "libatomic.so.1",
+                                            "ld-linux-x86-64.so.2",
+                                            "ld-linux-aarch64.so.1"};
+    for (size_t i = 0; i < object->needed.count; i++) {
+        size_t k = 0, n = sizeof(versioned) / sizeof(*versioned);
+        while (k < n && strcmp(versioned[k], object->needed.items[i]) != 0)
+            k++;
+        if (k == n) return 0;
+    }
+    return 1;
+}
+
+static void report_group(const khub__judging *j, const khub__group *g)
+{
+    if (strcmp(g->key, nobody) != 0)
+        khub__finding(j->report, "undefined", KHUB_CHECK_LEVEL_NOTE, g->key, &g->names, "%zu symbol%s of %s",
+                      g->names.count, g->names.count == 1 ? "" : "s", g->key);
+    else if (all_versioned(j->object))
+        khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+                         "lacks symbols that nothing it needs has");
+    else
+        khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_NOTE, "others", &g->names,
+                         "lacks symbols that one of the libraries it needs should have");
+}
+
+void khub__judge_undefined(const khub__judging *j)
+{
+    khub__groups all = {0};
+    for (size_t i = 0; i < j->object->symbol_count; i++) {
+        const khub__object_symbol *s = &j->object->symbols[i];
+        if (s->undefined && !(s->weak && !s->version)) khub__groups_add(&all, provider_of(s), s->name);
+    }
+    if (khub__groups_sort(&all))
+        for (size_t i = 0; i < all.count; i++)
+            report_group(j, &all.items[i]);
+    else
+        j->report->failed = 1;
+    khub__groups_free(&all);
+}
