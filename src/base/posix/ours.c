@@ -85,7 +85,7 @@ static int check(const walk *w, const struct stat *st, khub_error *err)
 
 static int fail_length(const walk *w, khub_error *err)
 {
-    return khub__fail(err, KHUB_E_IO, "%s: is longer than a path may be", w->asked);
+    return khub__fail(err, KHUB_E_IO, "a path is longer than it may be: %.200s", w->asked);
 }
 
 /* The first part of the rest becomes the last of the way; "." and empty ones don't count. 0: there was none.
