@@ -267,6 +267,7 @@ typedef struct khub_slot_report {
     int64_t version;                       /* metadata.json's; -1: no kernel serves */
     const khub_slot_candidate *candidates; /* in the order in which they are tried */
     size_t candidate_count;
+    const khub_trust *trust; /* why its kernel may be loaded (khub_kernel_trust) */
 } khub_slot_report;
 
 /* Puts the kernels of the mapping into the slots they fit: into each the first of its candidates that serves.

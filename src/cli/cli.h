@@ -123,6 +123,9 @@ int64_t cli_now_ms(void);
  * this. */
 void cli_on_interrupt(int (*handler)(void));
 
+/* `path` from the root on, malloc'ed; NULL: no memory, or the directory that this runs in is gone. */
+char *cli_absolute(const char *path);
+
 /* NULL when `path` is a directory (links are followed), else what is wrong with it; static, until the next
  * call. */
 const char *cli_not_a_directory(const char *path);

@@ -127,10 +127,11 @@ static int measure(job *j, khub_error *err)
     j->options.function = j->layer ? j->name : NULL;
     j->options.progress = on_progress;
     if (j->count) return measure_function(j, err);
-    cli_hub_begin(&j->hub);
+    int rc = cli_hub_begin(&j->hub, err);
+    if (rc != KHUB_OK) return rc;
     j->get.hub = &j->hub.options;
     j->options.get = &j->get;
-    int rc = khub_bench_layer(&j->bench, j->kernel, j->layer ? j->layer : j->name, &j->options, err);
+    rc = khub_bench_layer(&j->bench, j->kernel, j->layer ? j->layer : j->name, &j->options, err);
     cli_hub_end();
     end_progress();
     return rc;

@@ -85,7 +85,7 @@ static int check_all(khub_check_report **reports, char **names, size_t n, khub_c
 {
     for (size_t i = 0; i < n; i++) {
         khub_error err = {0};
-        cli_hub_begin(hub);
+        if (cli_hub_begin(hub, &err) != KHUB_OK) return cli_fail(&err);
         options->hub = &hub->options;
         int rc = khub_check_kernel(&reports[i], names[i], options, &err);
         cli_hub_end();

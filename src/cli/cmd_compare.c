@@ -259,7 +259,7 @@ static int run(int argc, char **argv)
     get.hub = &hub.options;
     how.get = &get;
     khub_compare_report *report;
-    cli_hub_begin(&hub);
+    if (cli_hub_begin(&hub, &err) != KHUB_OK) return cli_fail(&err);
     int rc = khub_compare(&report, argv[1], n > 1 ? argv[2] : NULL, &how, &err);
     cli_hub_end();
     if (rc != KHUB_OK) return cli_fail(&err);

@@ -33,8 +33,9 @@ static int fetch_build(download *job, const char *name, khub_error *err)
     get.platform = job->platform;
     get.lock = job->lock;
     get.hub = &job->hub.options;
-    cli_hub_begin(&job->hub);
-    int rc = khub_prefetch(&build, name, &get, err);
+    int rc = cli_hub_begin(&job->hub, err);
+    if (rc != KHUB_OK) return rc;
+    rc = khub_prefetch(&build, name, &get, err);
     cli_hub_end();
     if (rc == KHUB_OK) print_place(job, name, build);
     khub_free(build);

@@ -76,8 +76,9 @@ static int fill_slots(struct job *job, khub_report **report, khub_error *err)
     }
     options.kernels = job->mapping;
     options.hub = &job->hub.options;
-    cli_hub_begin(&job->hub);
-    int rc = khub_kernelize(khub_model_layers(job->model), &options, report, err);
+    int rc = cli_hub_begin(&job->hub, err);
+    if (rc != KHUB_OK) return rc;
+    rc = khub_kernelize(khub_model_layers(job->model), &options, report, err);
     cli_hub_end();
     return rc;
 }

@@ -1,5 +1,6 @@
 /* khub get: fetches a kernel, if it isn't there yet, and loads it. */
 #include "hub.h"
+#include "trust.h"
 
 static void print_field(const char *key, const char *text)
 {
@@ -16,6 +17,8 @@ static void print_json(const khub_kernel *kernel)
     print_field("variant", khub_kernel_variant(kernel));
     print_field("build", khub_kernel_build(kernel));
     print_field("library", khub_kernel_library(kernel));
+    fputs(", \"trust\": ", stdout);
+    cli_trust_json(stdout, khub_kernel_trust(kernel));
     fputs("}\n", stdout);
 }
 
@@ -69,7 +72,8 @@ const cli_command cli_get_command = {
             "than\n"
             "KHUB_REFRESH_SECONDS (600).\n\n"
             "    --json            a line for each: {\"name\", \"commit\", \"version\", \"variant\", "
-            "\"build\", \"library\"}\n"
+            "\"build\", \"library\",\n"
+            "                      \"trust\": [{\"about\", \"decision\", \"words\"}]}\n"
             "    --lock FILE       at the commits that a kernels.lock has\n"
             "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n"
             "    --variant NAME    that build, whether it fits or not\n" CLI_HUB_HELP,

@@ -41,7 +41,8 @@ static int collect(facts *info, khub_error *err)
 {
     int rc = read_metadata(info, err);
     if (rc != KHUB_OK) return rc;
-    cli_hub_begin(&info->builds.hub);
+    rc = cli_hub_begin(&info->builds.hub, err);
+    if (rc != KHUB_OK) return rc;
     rc = khub_trusted(khub_choice_repository(info->builds.choice), &info->builds.hub.options,
                       &info->untrusted);
     cli_hub_end();

@@ -32,7 +32,7 @@ static int run(int argc, char **argv)
     if (n != 1) return cli_usage("versions", n ? "one repository at a time" : "of which repository?");
     khub_error err = {0};
     khub_versions *versions = NULL;
-    cli_hub_begin(&hub);
+    if (cli_hub_begin(&hub, &err) != KHUB_OK) return cli_fail(&err);
     int rc = khub_versions_list(&versions, argv[1], &hub.options, &err);
     cli_hub_end();
     if (rc != KHUB_OK) return cli_fail(&err);

@@ -7,6 +7,7 @@
 typedef struct cli_hub {
     khub_hub_options options;
     cli_list trust;
+    const char *level, *trusted_root; /* --trust-level, --trusted-root; NULL: as the user's policy says */
 } cli_hub;
 
 /* Before the command line is read. */
@@ -16,20 +17,24 @@ void cli_hub_init(cli_hub *hub);
 #define CLI_HUB_OPTIONS(hub)                                                                                 \
     {"--cache-dir", CLI_TEXT, &(hub).options.cache_dir}, {"--offline", CLI_FLAG, &(hub).options.offline},    \
         {"--refresh", CLI_FLAG, &(hub).options.refresh}, {"--no-retry", CLI_FLAG, &(hub).options.no_retry},  \
+        {"--trust-level", CLI_TEXT, &(hub).level}, {"--trusted-root", CLI_TEXT, &(hub).trusted_root},        \
     {                                                                                                        \
         "--trust", CLI_LIST, &(hub).trust                                                                    \
     }
 #define CLI_HUB_HELP                                                                                         \
     "    --trust WHOM      loads kernels of ORG or ORG/NAME though the Hub doesn't call it trusted; again "  \
     "for more\n"                                                                                             \
+    "    --trust-level L   what a kernel must have: publisher, verified (a digest or a lock), signed\n"      \
+    "    --trusted-root F  whom signatures are judged by, a trusted_root.json of sigstore's\n"               \
     "    --refresh         asks the Hub where a version stands, however fresh the cache's word is\n"         \
     "    --no-retry        gives up at once when the Hub can't be reached (or KHUB_RETRIES=0)\n"             \
     "    --offline         no network: what the cache has (or HF_HUB_OFFLINE=1)\n"                           \
     "    --cache-dir DIR   instead of the cache that all Hugging Face tools share\n"
 
 /* Around what may fetch: a bar on a terminal, and Ctrl-C ends the fetch rather than the process. `end` takes
- * the bar away; after a Ctrl-C it ends the process as Ctrl-C does, now that the cache is in order. */
-void cli_hub_begin(cli_hub *hub);
+ * the bar away; after a Ctrl-C it ends the process as Ctrl-C does, now that the cache is in order. A begin
+ * that fails (--trust-level, the user's policy) has no end. */
+int cli_hub_begin(cli_hub *hub, khub_error *err);
 void cli_hub_end(void);
 
 /* khub_get, khub_download and khub_choose_in, between begin and end. `get`, `download`: .hub is set here. */

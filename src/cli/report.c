@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include "paths.h"
+#include "trust.h"
 
 static const char *reason_of(const khub_slot_report *line, const char *reason)
 {
@@ -98,6 +99,15 @@ static void print_refused(FILE *to, const khub_slot_report *line, int indent)
     }
 }
 
+/* What is worth knowing of the kernel that serves, though it may be loaded. */
+static void print_noted(FILE *to, const khub_slot_report *line, int indent)
+{
+    const khub_trust_reason *reason;
+    for (size_t i = 0; (reason = khub_trust_at(line->trust, i)) != NULL; i++)
+        if (reason->decision == KHUB_TRUST_NOTED)
+            cli_print(to, "%*snoted, %s: %s\n", indent, "", reason->about, reason->words);
+}
+
 void cli_report_table(FILE *to, const khub_report *report, const char *reason)
 {
     const khub_slot_report *line;
@@ -111,6 +121,7 @@ void cli_report_table(FILE *to, const khub_report *report, const char *reason)
         cli_print(to, "%*s  %-*s  ", w.path - length, "", w.layer, line->layer);
         print_outcome(to, line, reason);
         print_refused(to, line, w.count + 3);
+        print_noted(to, line, w.count + 3);
     }
     fprintf(to, "kernels serve %zu of %zu slots\n", khub_report_filled(report), khub_report_slots(report));
 }
@@ -173,6 +184,8 @@ void cli_report_json(FILE *to, const khub_report *report, const char *reason)
                 line->deterministic ? "true" : "false", line->mapped ? "true" : "false",
                 line->disabled ? "true" : "false");
         print_candidates(to, line);
+        fputs(",\"trust\":", to);
+        cli_trust_json(to, line->trust);
         fputc('}', to);
     }
     fputs("]}\n", to);

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "platform/pool.h"
+#include "trust/trust.h"
 
 /* All that it says stands in the pool. Slots that became the same share their texts. */
 struct khub_report {
@@ -42,6 +43,7 @@ static void show_kernel(khub_slot_report *line, khub__pool *pool, const khub_fil
     if (khub_name_kind_of(name) == KHUB_NAME_HUB)
         line->repository = khub__pool_textf(pool, "%.*s", (int)strcspn(name, "@"), name);
     line->version = khub_kernel_version(kernel);
+    line->trust = khub_kernel_trust(kernel);
     line->commit = khub__pool_text(pool, khub_kernel_commit(kernel));
     line->build = khub__pool_text(pool, khub_kernel_build(kernel));
     line->variant = khub__pool_text(pool, khub_kernel_variant(kernel));
@@ -80,6 +82,8 @@ static void fill(khub_report *report, const khub__decision *d)
         if (!line) return;
         khub_slot_report *own = &report->lines[i];
         *own = *line;
+        own->trust = khub__trust_share(line->trust);
+        report->count = i + 1;
         own->path = khub__pool_text(&report->pool, slot->path);
         own->layer = slot->layer->name;
         own->disabled = slot->disabled;
@@ -89,7 +93,6 @@ static void fill(khub_report *report, const khub__decision *d)
         report->slots += !slot->parts;
         report->filled += !slot->parts && own->kernel;
     }
-    report->count = d->layers->count;
 }
 
 int khub__report_make(khub_report **out, khub__decision *d, khub_error *err)
@@ -109,6 +112,8 @@ int khub__report_make(khub_report **out, khub__decision *d, khub_error *err)
 void khub_report_free(khub_report *report)
 {
     if (!report) return;
+    for (size_t i = 0; i < report->count; i++)
+        khub_trust_free((khub_trust *)(uintptr_t)report->lines[i].trust);
     khub__pool_free(&report->pool);
     khub__free(report);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,4 +77,15 @@ const char *cli_not_a_directory(const char *path)
     struct stat st;
     if (stat(path, &st) != 0) return strerror(errno);
     return S_ISDIR(st.st_mode) ? NULL : "is no directory";
+}
+
+char *cli_absolute(const char *path)
+{
+    char here[4096];
+    if (*path == '/') return strdup(path);
+    if (!getcwd(here, sizeof(here))) return NULL;
+    size_t size = strlen(here) + strlen(path) + 2;
+    char *whole = malloc(size);
+    if (whole) snprintf(whole, size, "%s/%s", here, path);
+    return whole;
 }

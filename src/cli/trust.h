@@ -1,0 +1,19 @@
+/* Trust for people and as JSON: the decisions on a build, the trusted root. */
+#ifndef CLI_TRUST_H
+#define CLI_TRUST_H
+
+#include "cli.h"
+
+/* [{"about", "decision", "words"}, …]; null for NULL. */
+void cli_trust_json(FILE *to, const khub_trust *trust);
+
+/* A line for each decision: "publisher  accepted  org/x: …", after `indent` blanks. */
+void cli_trust_lines(FILE *to, const khub_trust *trust, int indent);
+
+/* {"path", "sha256", "newest", "age_days"} of the policy's trusted root, or {"path", "error"}. */
+void cli_root_json(FILE *to, const khub_policy *policy);
+
+/* "PATH, newest key of 2025-10-06 (55 days ago)", or what is wrong with it; one line without its end. */
+void cli_root_line(FILE *to, const khub_policy *policy);
+
+#endif
