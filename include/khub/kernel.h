@@ -51,6 +51,14 @@ KHUB_API int khub_get(khub_kernel **out, const char *name, const khub_get_option
  * after a failure. Errors as khub_get's. */
 KHUB_API int khub_prefetch(char **build, const char *name, const khub_get_options *options, khub_error *err);
 
+/* Why a build may be loaded, or mayn't: all of khub_get's way except the last step, with a refusal as the
+ * result. `whole` 0: no more of the build is fetched than metadata.json and its signature, and so its content
+ * isn't judged; of the kernels that it needs neither. *out is the caller's (khub_trust_free); NULL after a
+ * failure, for which the errors are khub_get's: KHUB_E_UNTRUSTED is that of another kernel that it needs, or
+ * of the policy's file. */
+KHUB_API int khub_judge(khub_trust **out, const char *name, int whole, const khub_get_options *options,
+                        khub_error *err);
+
 /* One entry of a kernels.lock. */
 typedef struct khub_locked_kernel {
     char name[512];  /* "org/name@v1", as it was locked */

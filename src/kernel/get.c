@@ -13,6 +13,7 @@
 #include "kernel/place.h"
 #include "kernel/runtime.h"
 #include "trust/publisher.h"
+#include "trust/trust.h"
 
 #include <stdio.h>
 
@@ -123,16 +124,17 @@ static int read_metadata(khub__metadata *out, const char *build, khub_error *err
 }
 
 /* The rest of a build of the Hub: not before its publisher is judged. */
-static int bring(const khub__repository *repository, const char *variant, khub_error *err)
+static int bring(khub_kernel *kernel, const khub__repository *repository, const khub__way *way,
+                 khub_error *err)
 {
     khub__remote *remote = repository->remote;
     khub__picked files;
     if (!remote) return KHUB_OK;
-    int rc = khub__repository_pick(&files, repository, variant, err);
+    int rc = khub__repository_pick(&files, repository, kernel->variant, err);
     if (rc == KHUB_OK)
-        rc = khub__publisher_check(NULL, &remote->store, &remote->at.repo, remote->session->client,
-                                   &remote->session->rules, files.missing > 0, err);
-    if (rc == KHUB_OK) rc = khub__remote_bring(remote, &files, err);
+        rc = khub__publisher_check(kernel->trust, &remote->store, &remote->at.repo, remote->session->client,
+                                   &remote->session->rules, files.missing > 0 && !way->only_metadata, err);
+    if (rc == KHUB_OK && !way->only_metadata) rc = khub__remote_bring(remote, &files, err);
     khub__picked_free(&files);
     return rc;
 }
@@ -146,10 +148,12 @@ static int prepare(char **library, khub_kernel *kernel, const khub__place *place
     int rc = khub__repository_bring_metadata(&place->repository, kernel->variant, err);
     if (rc == KHUB_OK) rc = read_metadata(&metadata, kernel->build, err);
     kernel->version = metadata.version;
-    if (rc == KHUB_OK) rc = bring(&place->repository, kernel->variant, err);
-    for (size_t i = 0; i < metadata.need_count && rc == KHUB_OK; i++)
+    if (rc == KHUB_OK) rc = bring(kernel, &place->repository, way, err);
+    if (rc == KHUB_OK) rc = khub__trust_end(kernel->trust, err);
+    for (size_t i = 0; i < metadata.need_count && rc == KHUB_OK && !way->only_metadata; i++)
         rc = get_need(&metadata.needs[i], way, options, &here, err);
-    if (rc == KHUB_OK) rc = khub__build_library(library, kernel->build, &metadata, err);
+    if (rc == KHUB_OK && !way->only_metadata)
+        rc = khub__build_library(library, kernel->build, &metadata, err);
     khub__metadata_free(&metadata);
     return rc;
 }
@@ -186,6 +190,7 @@ static int fetch_one(char **library, khub_kernel *kernel, khub__way *way, const 
     int rc = khub__place_open(&place, way, kernel->name, err);
     if (rc == KHUB_OK) rc = choose(&kernel->variant, &place.repository, options, kernel->name, err);
     if (rc == KHUB_OK) rc = take_facts(kernel, &place, err);
+    if (rc == KHUB_OK) rc = khub__place_begin_trust(&kernel->trust, &place, way, kernel->name, err);
     if (rc == KHUB_OK) rc = prepare(library, kernel, &place, way, options, before, err);
     khub__place_close(&place);
     return rc;
@@ -201,12 +206,16 @@ static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *
     return rc;
 }
 
+/* How far the way is gone. */
+enum extent { TO_METADATA, TO_BUILD, TO_LOAD };
+
 /* From nothing: what the process got already isn't looked at. */
-static int get_anew(khub_kernel *kernel, const khub_get_options *options, int only_fetch, khub_error *err)
+static int get_anew(khub_kernel *kernel, const khub_get_options *options, enum extent extent, khub_error *err)
 {
     khub__way way;
     int rc = khub__way_open(&way, options->hub, options->lock, err);
-    way.only_fetch = only_fetch;
+    way.only_fetch = extent != TO_LOAD;
+    way.only_metadata = extent == TO_METADATA;
     if (!options->backend) way.platform = options->platform ? options->platform : khub__known_machine();
     if (rc == KHUB_OK) rc = get_one(kernel, &way, options, NULL, err);
     khub__way_close(&way);
@@ -218,7 +227,7 @@ static int get(khub_kernel *kernel, const khub_get_options *options, khub_error 
     char *key = khub__memo_key(kernel->name, options);
     int rc = KHUB_OK;
     if (!key || !khub__memo_find(kernel, key)) {
-        rc = get_anew(kernel, options, 0, err);
+        rc = get_anew(kernel, options, TO_LOAD, err);
         if (rc == KHUB_OK && key) khub__memo_keep(kernel, key);
     }
     khub__free(key);
@@ -254,11 +263,32 @@ int khub_prefetch(char **build, const char *name, const khub_get_options *option
     khub_kernel *kernel;
     khub_get_options ours;
     int rc = begin(&kernel, &ours, "khub_prefetch", name, options, err);
-    if (rc == KHUB_OK) rc = get_anew(kernel, &ours, 1, err);
+    if (rc == KHUB_OK) rc = get_anew(kernel, &ours, TO_BUILD, err);
     if (rc == KHUB_OK && build) {
         *build = kernel->build;
         kernel->build = NULL;
     }
     khub_kernel_close(kernel);
     return rc;
+}
+
+int khub_judge(khub_trust **out, const char *name, int whole, const khub_get_options *options,
+               khub_error *err)
+{
+    int missing = khub__given("khub_judge", out != NULL, err);
+    if (missing != KHUB_OK) return missing;
+    *out = NULL;
+    khub_kernel *kernel;
+    khub_get_options ours;
+    khub_error why = {0};
+    int rc = begin(&kernel, &ours, "khub_judge", name, options, err);
+    if (rc != KHUB_OK) return rc;
+    rc = get_anew(kernel, &ours, whole ? TO_BUILD : TO_METADATA, &why);
+    int is_verdict = rc == KHUB_OK || (rc == KHUB_E_UNTRUSTED && khub__trust_end(kernel->trust, NULL) == rc);
+    if (is_verdict) {
+        *out = kernel->trust;
+        kernel->trust = NULL;
+    }
+    khub_kernel_close(kernel);
+    return is_verdict ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
 }

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "trust/trust.h"
 
 #include <khub/kernel.h>
 
@@ -78,6 +79,30 @@ int khub__place_open(khub__place *out, khub__way *way, const char *name, khub_er
     khub__free(path);
     if (rc != KHUB_OK) khub__place_close(out);
     return rc;
+}
+
+khub__rules *khub__place_rules(khub__place *place, khub__way *way)
+{
+    return place->repository.remote ? &place->repository.remote->session->rules : &way->rules;
+}
+
+/* What came with khub is as good as khub itself: no policy is asked. */
+int khub__place_begin_trust(khub_trust **out, khub__place *place, khub__way *way, const char *name,
+                            khub_error *err)
+{
+    const khub__repository *at = &place->repository;
+    int built_in = !at->remote && khub__repository_is_built_in(at->path);
+    const khub_policy *policy = NULL;
+    *out = NULL;
+    int rc = built_in ? KHUB_OK : khub__rules_policy(&policy, khub__place_rules(place, way), err);
+    if (rc == KHUB_OK) rc = khub__trust_new(out, khub_policy_about(policy).level, err);
+    if (rc != KHUB_OK || at->remote) return rc;
+    if (built_in)
+        khub__trust_add(*out, KHUB__ABOUT_PUBLISHER, KHUB_TRUST_ACCEPTED, "%s: came with khub", name);
+    else
+        khub__trust_add(*out, KHUB__ABOUT_PUBLISHER, KHUB_TRUST_ACCEPTED,
+                        "%s: the caller names the directory %s", name, at->path);
+    return KHUB_OK;
 }
 
 void khub__place_close(khub__place *place)

@@ -14,6 +14,7 @@ typedef struct khub__way {
     khub__lockfile lock; /* commits that are fixed */
     int locked;          /* 1: a name of the Hub must be in it */
     int only_fetch;      /* 1: nothing is loaded */
+    int only_metadata;   /* 1: of a build no more is fetched than what describes it */
     char **done;         /* kernels that others need and that were got: each is got once */
     size_t done_count, done_capacity;
 } khub__way;
@@ -33,6 +34,15 @@ int khub__way_describe(const khub__session *session, const khub_platform *platfo
 /* LOCAL_KERNELS, a path, a built-in kernel, the lock, the cache, the Hub: the first that has it. *out must
  * stay where it is until it is closed. Errors: khub__repository_find's and _open's, khub_download's. */
 int khub__place_open(khub__place *out, khub__way *way, const char *name, khub_error *err);
+/* What is trusted for the kernels of this place. */
+khub__rules *khub__place_rules(khub__place *place, khub__way *way);
+
+/* Begins the verdict on a build of the place, called `name` by the caller: at the level that is asked for,
+ * with whom it comes from where that isn't a publisher of the Hub. *out is the caller's (khub_trust_free);
+ * NULL after a failure: khub_policy_read's, KHUB_E_NOMEM. */
+int khub__place_begin_trust(khub_trust **out, khub__place *place, khub__way *way, const char *name,
+                            khub_error *err);
+
 void khub__place_close(khub__place *place); /* frees what it holds and zeroes it */
 
 #endif

@@ -57,6 +57,14 @@ static int find_built_in(char **path, const char *name, khub_error *err)
     return rc;
 }
 
+int khub__repository_is_built_in(const char *path)
+{
+    static const char below[] = "/share/khub/kernels/khub/";
+    const char *prefix = khub__install_prefix();
+    size_t length = prefix ? strlen(prefix) : 0;
+    return prefix && !strncmp(path, prefix, length) && !strncmp(path + length, below, sizeof(below) - 1);
+}
+
 int khub__repository_find(char **path, const char *name, khub_error *err)
 {
     int rc = khub__local_kernel(path, name, err);

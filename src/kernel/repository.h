@@ -21,6 +21,9 @@ typedef struct khub__repository {
  * is no name at all, KHUB_E_NOMEM. */
 int khub__repository_find(char **path, const char *name, khub_error *err);
 
+/* 1: a path from khub__repository_find is that of a built-in kernel. */
+int khub__repository_is_built_in(const char *path);
+
 /* Lists the builds in `path`. KHUB_E_NOTFOUND (no such directory, or no build/ in it), KHUB_E_IO,
  * KHUB_E_NOMEM; then *out is zeroed. */
 int khub__repository_open(khub__repository *out, const char *path, khub_error *err);

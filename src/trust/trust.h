@@ -26,7 +26,8 @@ void khub__trust_add(khub_trust *trust, const char *about, khub_trust_decision d
 /* Takes over what the signature's verdict holds, and zeroes `signature`. */
 void khub__trust_take_signature(khub_trust *trust, khub_signature *signature);
 
-/* KHUB_OK when nothing is refused. KHUB_E_UNTRUSTED with the words of the first refusal; KHUB_E_NOMEM. */
+/* KHUB_OK when nothing is refused (or `trust` is NULL). KHUB_E_UNTRUSTED with the words of the first refusal;
+ * KHUB_E_NOMEM. */
 int khub__trust_end(const khub_trust *trust, khub_error *err);
 
 /* The same verdict once more, for another owner (khub_trust_free): nothing may be added from now on. NULL for
