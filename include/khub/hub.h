@@ -76,15 +76,16 @@ typedef struct khub_download_options {
     const char *const *patterns; /* NULL-terminated globs over whole paths ("*" crosses "/", as the peers have
                                     it): a file that one of them takes is fetched; NULL: every file */
     int model;                   /* 1: a model repository; 0: a kernel repository */
+    const char *lock; /* a kernels.lock: the kernel is taken at the commit it has there; NULL: none */
 } khub_download_options;
 
 /* Makes the wanted files of ORG/NAME@REV be in the cache: REV is "v1" or "1" (version 1), of a kernel also
  * ">=1,<3" (the highest version in the range), a branch, a tag or a commit; for a model it may be left out
- * ("main"). Nothing is asked for that the cache knows. Any thread. *out is the caller's (khub_snapshot_free),
- * NULL after a failure: KHUB_E_NOTFOUND (repository, revision, or nothing that a pattern takes),
- * KHUB_E_UNTRUSTED, KHUB_E_DENIED (private, gated, disabled, or a rejected token), KHUB_E_OFFLINE,
- * KHUB_E_NETWORK, KHUB_E_FORMAT (the Hub's answer), KHUB_E_NOSPACE, KHUB_E_IO, KHUB_E_CANCELED, KHUB_E_INVAL,
- * KHUB_E_NOMEM. */
+ * ("main"). Nothing is asked for that the cache knows. With a lock, each build that it has a hash of is
+ * compared with it. Any thread. *out is the caller's (khub_snapshot_free), NULL after a failure:
+ * KHUB_E_NOTFOUND (repository, revision, or nothing that a pattern takes), KHUB_E_UNTRUSTED, KHUB_E_DENIED
+ * (private, gated, disabled, or a rejected token), KHUB_E_OFFLINE, KHUB_E_NETWORK, KHUB_E_FORMAT (the Hub's
+ * answer), KHUB_E_NOSPACE, KHUB_E_IO, KHUB_E_CANCELED, KHUB_E_INVAL, KHUB_E_NOMEM. */
 KHUB_API int khub_download(khub_snapshot **out, const char *name, const khub_download_options *options,
                            khub_error *err);
 

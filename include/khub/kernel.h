@@ -59,16 +59,6 @@ KHUB_API int khub_prefetch(char **build, const char *name, const khub_get_option
 KHUB_API int khub_judge(khub_trust **out, const char *name, int whole, const khub_get_options *options,
                         khub_error *err);
 
-/* One entry of a kernels.lock. */
-typedef struct khub_locked_kernel {
-    char name[512];  /* "org/name@v1", as it was locked */
-    char commit[65]; /* that it was locked to */
-} khub_locked_kernel;
-
-/* Reads a kernels.lock. *out is one allocation, the caller's (khub_free); NULL when the lock is empty. Any
- * thread. KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_FORMAT (file, entry, fact), KHUB_E_NOMEM. */
-KHUB_API int khub_lock_read(khub_locked_kernel **out, size_t *count, const char *path, khub_error *err);
-
 /* Gives the kernel up. Its library stays mapped until the process ends, since results, thread-local
  * destructors and atexit functions may live in it; getting it again costs no memory. NULL is a no-op. */
 KHUB_API void khub_kernel_close(khub_kernel *kernel);

@@ -16,6 +16,7 @@
 #include <khub/cache.h>
 #include <khub/signature.h>
 #include <khub/trust.h>
+#include <khub/lock.h>
 #include <khub/kernel.h>
 #include <khub/check.h>
 #include <khub/mapping.h>

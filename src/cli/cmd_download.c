@@ -49,6 +49,7 @@ static int fetch_files(download *job, const char *name, khub_error *err)
     khub_snapshot *snapshot;
     KHUB_INIT(&files);
     files.model = job->model;
+    files.lock = job->lock;
     if (job->include.count)
         files.patterns = job->include.items;
     else if (!job->model)
@@ -59,30 +60,96 @@ static int fetch_files(download *job, const char *name, khub_error *err)
     return rc;
 }
 
-static int fetch(download *job, const char *name)
+static int fetch(download *job, const char *name, khub_error *err)
+{
+    int whole = job->all || job->model || job->include.count;
+    return whole ? fetch_files(job, name, err) : fetch_build(job, name, err);
+}
+
+/* One entry of a lock that has no build for this machine, and why. */
+typedef struct unfit {
+    const char *name;
+    khub_error err;
+} unfit;
+
+/* The kernels of a lock, and those of them that don't fit. */
+typedef struct locked {
+    khub_locked_kernel *kernels;
+    size_t count, unfit_count;
+    unfit *unfit;
+    const char **fitting; /* NULL-terminated */
+} locked;
+
+static int is_in(const khub_locked_kernel *kernels, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(kernels[i].name, name)) return 1;
+    return 0;
+}
+
+/* A lock has what the builds for all machines need: a kernel without a build for this one is in order when
+ * only others need it. */
+static int judge_unfit(download *job, const locked *lock)
 {
     khub_error err = {0};
-    int whole = job->all || job->model || job->include.count;
-    int rc = whole ? fetch_files(job, name, &err) : fetch_build(job, name, &err);
-    return rc == KHUB_OK ? EXIT_DONE : cli_fail(&err);
+    khub_locked_kernel *needed = NULL;
+    size_t count = 0;
+    khub_lock_options options;
+    KHUB_INIT(&options);
+    options.hub = &job->hub.options;
+    options.lock = job->lock;
+    cli_hub_begin(&job->hub);
+    int rc = khub_lock(&needed, &count, lock->fitting, &options, &err);
+    cli_hub_end();
+    int status = rc == KHUB_OK ? EXIT_DONE : cli_fail(&err);
+    for (size_t i = 0; i < lock->unfit_count && status == EXIT_DONE; i++) {
+        if (is_in(needed, count, lock->unfit[i].name))
+            cli_note("%s: has no build for this machine, and no kernel here needs it: only builds for other "
+                     "machines do",
+                     lock->unfit[i].name);
+        else
+            status = cli_fail(&lock->unfit[i].err);
+    }
+    khub_free(needed);
+    return status;
+}
+
+static int fetch_each(download *job, locked *lock)
+{
+    int status = EXIT_DONE;
+    size_t fitting = 0;
+    for (size_t i = 0; i < lock->count && status == EXIT_DONE; i++) {
+        khub_error err = {0};
+        int rc = fetch(job, lock->kernels[i].name, &err);
+        if (rc == KHUB_OK)
+            lock->fitting[fitting++] = lock->kernels[i].name;
+        else if (rc == KHUB_E_NOBUILD || rc == KHUB_E_NEEDS_PYTHON)
+            lock->unfit[lock->unfit_count++] = (unfit){lock->kernels[i].name, err};
+        else
+            status = cli_fail(&err);
+    }
+    return status == EXIT_DONE && lock->unfit_count ? judge_unfit(job, lock) : status;
 }
 
 /* Every entry, at its commit. */
 static int fetch_locked(download *job)
 {
     khub_error err = {0};
-    khub_locked_kernel *kernels;
-    size_t count;
-    if (khub_lock_read(&kernels, &count, job->lock, &err) != KHUB_OK) return cli_fail(&err);
-    int status = EXIT_DONE;
-    for (size_t i = 0; i < count && status == EXIT_DONE; i++) {
-        char name[700];
-        snprintf(name, sizeof(name), "%.*s@%s", (int)strcspn(kernels[i].name, "@"), kernels[i].name,
-                 kernels[i].commit);
-        status = fetch(job, job->all ? name : kernels[i].name);
-    }
-    khub_free(kernels);
+    locked lock = {0};
+    if (khub_lock_read(&lock.kernels, &lock.count, job->lock, &err) != KHUB_OK) return cli_fail(&err);
+    lock.unfit = calloc(lock.count + 1, sizeof(*lock.unfit));
+    lock.fitting = calloc(lock.count + 1, sizeof(*lock.fitting));
+    int status = lock.unfit && lock.fitting ? fetch_each(job, &lock) : cli_fail_memory();
+    free(lock.unfit);
+    free(lock.fitting);
+    khub_free(lock.kernels);
     return status;
+}
+
+static int fetch_named(download *job, const char *name)
+{
+    khub_error err = {0};
+    return fetch(job, name, &err) == KHUB_OK ? EXIT_DONE : cli_fail(&err);
 }
 
 static int check(const download *job, int names)
@@ -114,7 +181,7 @@ static int run(int argc, char **argv)
         status = cli_fail(&err);
     if (status == EXIT_DONE && job.lock) status = fetch_locked(&job);
     for (int i = 1; i <= n && status == EXIT_DONE; i++)
-        status = fetch(&job, argv[i]);
+        status = fetch_named(&job, argv[i]);
     khub_platform_free(job.platform);
     return status;
 }

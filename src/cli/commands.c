@@ -11,6 +11,7 @@ extern const cli_command cli_embed;
 extern const cli_command cli_functions;
 extern const cli_command cli_get_command;
 extern const cli_command cli_info;
+extern const cli_command cli_lock;
 extern const cli_command cli_mapping;
 extern const cli_command cli_platform_command;
 extern const cli_command cli_serve;
@@ -31,6 +32,7 @@ const cli_command *const cli_commands[] = {
     &cli_functions,
     &cli_get_command,
     &cli_info,
+    &cli_lock,
     &cli_mapping,
     &cli_platform_command,
     &cli_serve,

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "fetch/glob.h"
+#include "fetch/lockfile.h"
 #include "fetch/remote.h"
 #include "trust/publisher.h"
 
@@ -54,12 +55,24 @@ static int fail_none(const khub__remote *remote, const char *const *patterns, kh
                       is_one ? patterns[0] : "");
 }
 
-static int download(khub_snapshot *out, khub__session *session, const khub__wanted *wanted,
-                    const char *const *patterns, khub_error *err)
+/* For khub__session.pin: `user` is the lock. */
+static int pin(void *user, khub__wanted *wanted, khub_error *err)
+{
+    return khub__lockfile_pin(user, wanted, err);
+}
+
+/* `lock` NULL: none. */
+static int download(khub_snapshot *out, khub__session *session, khub__wanted *wanted,
+                    const char *const *patterns, khub__lockfile *lock, khub_error *err)
 {
     khub__remote remote = {0};
     khub__picked picked = {0};
-    int rc = khub__remote_open(&remote, session, wanted, err);
+    session->pin = lock ? pin : NULL;
+    session->pin_user = lock;
+    int rc = lock ? khub__lockfile_pin(lock, wanted, err) : KHUB_OK;
+    if (rc == KHUB_OK) rc = khub__remote_open(&remote, session, wanted, err);
+    if (rc == KHUB_OK && lock)
+        rc = khub__lockfile_check(lock, remote.wanted.repo.id, remote.at.commit, NULL, &remote.tree, err);
     if (rc == KHUB_OK)
         rc = khub__remote_pick(&picked, &remote, any_pattern, (void *)(uintptr_t)patterns, err);
     if (rc == KHUB_OK && !picked.count) rc = fail_none(&remote, patterns, err);
@@ -81,15 +94,21 @@ int khub_download(khub_snapshot **out, const char *name, const khub_download_opt
     khub_download_options ours;
     khub__wanted wanted;
     khub__session session = {0};
+    khub__lockfile lock = {0};
     int rc = khub__options(&ours, sizeof(ours), options, "khub_download_options", err);
     if (rc == KHUB_OK)
         rc = khub__wanted_parse(&wanted, ours.model ? KHUB__REPO_MODEL : KHUB__REPO_KERNEL, name, err);
+    if (rc == KHUB_OK && ours.model && ours.lock)
+        rc = khub__fail(err, KHUB_E_INVAL, "khub_download_options: a lock is of kernels, not of models");
     if (rc != KHUB_OK) return rc;
     if (ours.model && !*wanted.revision) khub__copy(wanted.revision, sizeof(wanted.revision), "main");
     khub_snapshot *snapshot = khub__calloc(1, sizeof(*snapshot));
     rc = snapshot ? khub__session_open(&session, ours.hub, err) : khub__fail_memory(err, "downloading");
-    if (rc == KHUB_OK) rc = download(snapshot, &session, &wanted, ours.patterns, err);
+    if (rc == KHUB_OK && ours.lock) rc = khub__lockfile_read(&lock, ours.lock, err);
+    if (rc == KHUB_OK)
+        rc = download(snapshot, &session, &wanted, ours.patterns, ours.lock ? &lock : NULL, err);
     khub__session_close(&session);
+    khub__lockfile_free(&lock);
     if (rc == KHUB_OK)
         *out = snapshot;
     else

@@ -72,9 +72,11 @@ static int learn_tree(khub__remote *remote, khub_error *err)
                       "the cache doesn't keep the list of files: %s", other.message);
         return KHUB_OK;
     }
-    if ((rc == KHUB_E_OFFLINE || rc == KHUB_E_NETWORK) &&
-        khub__snapshot_tree(&remote->tree, &remote->store, commit, &other) == KHUB_OK)
-        return KHUB_OK;
+    int shown = rc == KHUB_E_OFFLINE || rc == KHUB_E_NETWORK
+                    ? khub__snapshot_tree(&remote->tree, &remote->store, commit, &other)
+                    : rc;
+    if (shown == KHUB_OK) return KHUB_OK;
+    if (shown == KHUB_E_NOMEM) return khub__fail(err, shown, "%s", other.message);
     char advice[KHUB__ADVICE_MAX];
     if (rc == KHUB_E_OFFLINE)
         return khub__fail(err, rc, "%s@%s: isn't in the cache (%s); %s", remote->wanted.repo.id, commit,
@@ -156,17 +158,29 @@ static int redirect(khub__wanted *wanted, const khub__session *session, const kh
     return session->pin ? session->pin(session->pin_user, wanted, err) : KHUB_OK;
 }
 
+int khub__remote_open_here(khub__remote *out, khub__wanted *on, khub__session *session,
+                           const khub__wanted *wanted, khub_error *err)
+{
+    khub__status status = {0};
+    memset(on, 0, sizeof(*on));
+    int rc = open_one(out, session, wanted, err);
+    if (rc == KHUB_OK) rc = read_status(&status, out, err);
+    if (rc == KHUB_OK && *status.destination) {
+        *on = *wanted;
+        rc = redirect(on, session, &status, err);
+    }
+    if (rc != KHUB_OK) khub__remote_close(out);
+    return rc;
+}
+
 int khub__remote_open(khub__remote *out, khub__session *session, const khub__wanted *wanted, khub_error *err)
 {
-    khub__wanted at = *wanted;
+    khub__wanted at = *wanted, on;
     for (int hops = 0; hops <= MAX_REDIRECTS; hops++) {
-        khub__status status = {0};
-        int rc = open_one(out, session, &at, err);
-        if (rc == KHUB_OK) rc = read_status(&status, out, err);
-        if (rc == KHUB_OK && !*status.destination) return KHUB_OK;
+        int rc = khub__remote_open_here(out, &on, session, &at, err);
+        if (rc != KHUB_OK || !*on.repo.id) return rc;
         khub__remote_close(out);
-        if (rc == KHUB_OK) rc = redirect(&at, session, &status, err);
-        if (rc != KHUB_OK) return rc;
+        at = on;
     }
     return khub__fail(err, KHUB_E_FORMAT,
                       "%s: kernel-status.toml redirects more than %d times, now to %s; a circle?",

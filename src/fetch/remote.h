@@ -32,6 +32,10 @@ typedef struct khub__remote {
 /* Resolves and learns the tree: from the cache, else from the Hub; offline, from a snapshot that another tool
  * made. */
 int khub__remote_open(khub__remote *out, khub__session *session, const khub__wanted *wanted, khub_error *err);
+/* The same without following a redirect. *on: where kernel-status.toml leads, as far as it is pinned; its
+ * repo.id is "" when it leads nowhere. */
+int khub__remote_open_here(khub__remote *out, khub__wanted *on, khub__session *session,
+                           const khub__wanted *wanted, khub_error *err);
 void khub__remote_close(khub__remote *remote); /* frees what it holds and zeroes it */
 
 /* Which files of the tree are meant. */

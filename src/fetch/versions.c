@@ -60,9 +60,10 @@ static int from_cache(khub_versions *versions, const khub__wanted *wanted, const
         char commit[KHUB__COMMIT_MAX + 1];
         int64_t age_s, version = khub__version_of(refs[i]);
         khub_error ignored = {0};
-        if (is_wanted(wanted, version) &&
-            khub__store_ref(commit, &age_s, store, refs[i], &ignored) == KHUB_OK)
-            rc = add(versions, version, commit, err);
+        if (!is_wanted(wanted, version)) continue;
+        int known = khub__store_ref(commit, &age_s, store, refs[i], &ignored);
+        if (known == KHUB_OK) rc = add(versions, version, commit, err);
+        if (known == KHUB_E_NOMEM) rc = khub__fail_memory(err, "listing versions");
     }
     khub__free(refs);
     versions->offline = 1;

@@ -189,6 +189,9 @@ static int fetch_one(char **library, khub_kernel *kernel, khub__way *way, const 
     *library = NULL;
     int rc = khub__place_open(&place, way, kernel->name, err);
     if (rc == KHUB_OK) rc = choose(&kernel->variant, &place.repository, options, kernel->name, err);
+    if (rc == KHUB_OK && place.repository.remote)
+        rc = khub__lockfile_check(&way->lock, place.remote.wanted.repo.id, place.remote.at.commit,
+                                  kernel->variant, &place.remote.tree, err);
     if (rc == KHUB_OK) rc = take_facts(kernel, &place, err);
     if (rc == KHUB_OK) rc = khub__place_begin_trust(&kernel->trust, &place, way, kernel->name, err);
     if (rc == KHUB_OK) rc = prepare(library, kernel, &place, way, options, before, err);

@@ -35,14 +35,7 @@ void khub__way_close(khub__way *way)
 static int pin(void *user, khub__wanted *wanted, khub_error *err)
 {
     const khub__way *way = user;
-    if (!way->locked || wanted->is_commit) return KHUB_OK;
-    const char *commit = khub__lockfile_find(&way->lock, wanted);
-    if (!commit)
-        return khub__fail(err, KHUB_E_NOTFOUND, "%s%s%s: isn't in the lock %s", wanted->repo.id,
-                          *wanted->revision ? "@" : "", wanted->revision, way->lock.path);
-    khub__copy(wanted->revision, sizeof(wanted->revision), commit);
-    wanted->is_commit = 1;
-    return KHUB_OK;
+    return way->locked ? khub__lockfile_pin(&way->lock, wanted, err) : KHUB_OK;
 }
 
 int khub__way_describe(const khub__session *session, const khub_platform *platform, khub_error *err)

@@ -2,7 +2,7 @@
 #ifndef KERNEL_PLACE_H
 #define KERNEL_PLACE_H
 
-#include "kernel/lockfile.h"
+#include "fetch/lockfile.h"
 #include "kernel/repository.h"
 
 /* What the names of one request share. */

@@ -1,4 +1,4 @@
-/* What fetching reads and matches: patterns, kernel-status.toml, versions, kernels.lock. */
+/* What fetching reads and matches: patterns, kernel-status.toml, versions. */
 #include "unit.h"
 
 #include "failing_memory.h"
@@ -7,7 +7,6 @@
 #include "fetch/resolve.h"
 #include "fetch/snapshots.h"
 #include "fetch/status.h"
-#include "kernel/lockfile.h"
 
 #include <khub/khub.h>
 
@@ -138,95 +137,4 @@ START_TEST(statuses_that_are_none)
 }
 END_TEST
 
-#define C1 "1111111111111111111111111111111111111111"
-#define C2 "2222222222222222222222222222222222222222"
-
-static char lock_path[64];
-
-static const char *lock_of(const char *text)
-{
-    snprintf(lock_path, sizeof(lock_path), "/tmp/khub-lock-XXXXXX");
-    int fd = mkstemp(lock_path);
-    ck_assert_int_ge(fd, 0);
-    ck_assert_int_eq(write(fd, text, strlen(text)), (int)strlen(text));
-    close(fd);
-    return lock_path;
-}
-
-static const char *find(const khub__lockfile *lock, const char *name)
-{
-    khub__wanted wanted;
-    khub_error err = {0};
-    ck_khub_ok(khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, &err), &err);
-    return khub__lockfile_find(lock, &wanted);
-}
-
-static const char newer[] =
-    "[{\"dependency\":{\"repo-id\":\"org/a\",\"version\":1},\"lock\":{\"commit\":\"" C1 "\"}},"
-    "{\"dependency\":{\"repo-id\":\"org/a\",\"revision\":\"main\"},\"lock\":{\"commit\":\"" C2 "\"}}]";
-
-START_TEST(locks)
-{
-    khub__lockfile lock;
-    khub_error err = {0};
-    ck_khub_ok(khub__lockfile_read(&lock, lock_of(newer), &err), &err);
-    ck_assert_str_eq(find(&lock, "org/a@v1"), C1);
-    ck_assert_str_eq(find(&lock, "org/a@1"), C1);
-    ck_assert_str_eq(find(&lock, "org/a@main"), C2);
-    ck_assert_ptr_null(find(&lock, "org/a@v2"));
-    ck_assert_ptr_null(find(&lock, "org/b@v1"));
-    khub__lockfile_free(&lock);
-    unlink(lock_path);
-    ck_khub_ok(khub__lockfile_read(
-                   &lock, lock_of("[{\"repo_id\":\"org/a\",\"sha\":\"" C1 "\",\"variants\":{}}]"), &err),
-               &err);
-    ck_assert_str_eq(find(&lock, "org/a@v7"), C1); /* the older form knows repositories only */
-    khub__lockfile_free(&lock);
-    unlink(lock_path);
-}
-END_TEST
-
-START_TEST(locks_that_are_none)
-{
-    static const char *const table[][2] = {
-        {"{}", "array"},
-        {"[1]", "entry 0: is an integer"},
-        {"[{}]", "entry 0: has no repository"},
-        {"[{\"dependency\":{\"repo-id\":\"org/a\",\"version\":1}}]", "entry 0: has no commit"},
-        {"[{\"repo_id\":\"org/a\",\"sha\":\"v1\"}]", "\"v1\" is no commit"},
-        {"[{\"repo_id\":7,\"sha\":\"" C1 "\"}]", "repo_id"},
-        {"[{\"repo_id\":\"../../etc\",\"sha\":\"" C1 "\"}]", "../../etc"},
-    };
-    khub__lockfile lock;
-    khub_error err = {0};
-    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        ck_khub_fails(khub__lockfile_read(&lock, lock_of(table[i][0]), &err), &err, KHUB_E_FORMAT,
-                      table[i][1]);
-        unlink(lock_path);
-    }
-    ck_khub_fails(khub__lockfile_read(&lock, "/nowhere/kernels.lock", &err), &err, KHUB_E_NOTFOUND,
-                  "/nowhere/kernels.lock");
-}
-END_TEST
-
-static int read_lock(void *user, khub_error *err)
-{
-    khub_locked_kernel *kernels;
-    size_t count;
-    int rc = khub_lock_read(&kernels, &count, user, err);
-    if (rc == KHUB_OK) ck_assert_int_eq(count, 2);
-    khub_free(kernels);
-    return rc;
-}
-
-START_TEST(every_allocation_fails)
-{
-    char *path = strdup(lock_of(newer));
-    fm_fail_each_own(read_lock, path);
-    unlink(path);
-    free(path);
-}
-END_TEST
-
-UNIT("fetch", globs, globs_that_explode_elsewhere, versions, freshness, redirects, statuses_that_are_none,
-     locks, locks_that_are_none, every_allocation_fails)
+UNIT("fetch", globs, globs_that_explode_elsewhere, versions, freshness, redirects, statuses_that_are_none)

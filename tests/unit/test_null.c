@@ -33,6 +33,26 @@ START_TEST(kernels)
 }
 END_TEST
 
+START_TEST(locks)
+{
+    khub_error err = {0};
+    khub_locked_kernel *list;
+    const char *const names[] = {NULL};
+    size_t count;
+    char *text, **found;
+    fails("khub_lock", khub_lock(&list, &count, NULL, NULL, &err));
+    fails("khub_lock", khub_lock(&list, NULL, names, NULL, &err));
+    ck_khub_ok(khub_lock(&list, &count, names, NULL, &err), &err);
+    ck_assert(!list && !count);
+    fails("khub_lock_read", khub_lock_read(&list, &count, NULL, &err));
+    fails("khub_lock_text", khub_lock_text(&text, NULL, 1, &err));
+    fails("khub_lock_text", khub_lock_text(NULL, NULL, 0, &err));
+    fails("khub_lock_write", khub_lock_write(NULL, NULL, 0, &err));
+    fails("khub_lock_project", khub_lock_project(&found, NULL, &err));
+    fails("khub_lock_project", khub_lock_project(NULL, "x", &err));
+}
+END_TEST
+
 START_TEST(platforms_and_layers)
 {
     khub_error err = {0};
@@ -99,4 +119,4 @@ START_TEST(models)
 }
 END_TEST
 
-UNIT("null", kernels, platforms_and_layers, arrays, models)
+UNIT("null", kernels, locks, platforms_and_layers, arrays, models)
