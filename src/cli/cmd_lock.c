@@ -141,14 +141,14 @@ static int finish(const lock_job *job, const khub_locked_kernel *kernels, size_t
 static int lock(lock_job *job, const char *const *names)
 {
     khub_error err = {0};
-    khub_locked_kernel *kernels;
-    size_t count;
+    khub_locked_kernel *kernels = NULL;
+    size_t count = 0;
     khub_lock_options options;
     KHUB_INIT(&options);
     options.hub = &job->hub.options;
     if (job->keep && job->before_count) options.lock = job->file;
-    cli_hub_begin(&job->hub);
-    int rc = khub_lock(&kernels, &count, names, &options, &err);
+    int rc = cli_hub_begin(&job->hub, &err);
+    if (rc == KHUB_OK) rc = khub_lock(&kernels, &count, names, &options, &err);
     cli_hub_end();
     int status = rc == KHUB_OK ? finish(job, kernels, count) : cli_fail(&err);
     khub_free(kernels);
