@@ -92,17 +92,86 @@ static void skip_spaces(reader *r)
     r->at += strspn(r->at, " ");
 }
 
-/* May both patterns take children of one parent? With "**" that isn't looked into. */
+/* Segments of a pattern. */
+typedef struct segments {
+    const char *at[LONGEST / 2 + 1];
+    size_t count;
+} segments;
+
+static void split(segments *out, const char *pattern)
+{
+    out->count = 0;
+    for (const char *at = pattern; at; at = next_segment(at))
+        out->at[out->count++] = at;
+}
+
+static int stars_at(const segments *s, size_t i)
+{
+    return i < s->count && is_stars(s->at[i], segment_length(s->at[i]));
+}
+
+/* Of two segments, neither of them "**": do both take some same one? */
+static int meet(const char *a, const char *b)
+{
+    size_t n = segment_length(a), m = segment_length(b);
+    return is_star(a, n) || is_star(b, m) || (n == m && !memcmp(a, b, n));
+}
+
+/* Is there a path that both take? same[j]: what follows i in one and j in the other takes some same path. */
+static int may_be_same(const segments *a, const segments *b)
+{
+    char rows[2][LONGEST / 2 + 2], *same = rows[0], *next = rows[1];
+    for (size_t i = a->count + 1; i-- > 0;) {
+        for (size_t j = b->count + 1; j-- > 0;) {
+            int more_a = i < a->count, more_b = j < b->count;
+            if (stars_at(a, i))
+                same[j] = next[j] || (more_b && same[j + 1]);
+            else if (stars_at(b, j))
+                same[j] = same[j + 1] || (more_a && next[j]);
+            else if (more_a && more_b)
+                same[j] = meet(a->at[i], b->at[j]) && next[j + 1];
+            else
+                same[j] = !more_a && !more_b;
+        }
+        char *done = same;
+        same = next, next = done;
+    }
+    return next[0];
+}
+
+/* What a pattern takes, seen as children of parents. */
+typedef struct children {
+    segments parent;
+    const char *own; /* the child's segment; NULL: any */
+} children;
+
+/* Of "a.b" the child b of "a". Of "a.b.**" any child of what "a.b.**" takes, too (`which` 0). 0: that is all.
+ */
+static int take_children(children *out, const char *pattern, int which)
+{
+    segments *parent = &out->parent;
+    split(parent, pattern);
+    out->own = NULL;
+    int ends_in_stars = stars_at(parent, parent->count - 1);
+    if (which < ends_in_stars) return 1;
+    while (parent->count && stars_at(parent, parent->count - 1))
+        parent->count--;
+    if (which > ends_in_stars || !parent->count) return 0;
+    const char *last = parent->at[--parent->count];
+    if (!is_star(last, segment_length(last))) out->own = last;
+    return 1;
+}
+
+/* May both patterns take two slots of one parent? */
 static int may_be_siblings(const char *a, const char *b)
 {
-    if (strstr(a, "**") || strstr(b, "**")) return 1;
-    for (;;) {
-        const char *next_a = next_segment(a), *next_b = next_segment(b);
-        if (!next_a || !next_b) return !next_a && !next_b; /* the last segment is the child's own */
-        size_t n = segment_length(a), m = segment_length(b);
-        if (!is_star(a, n) && !is_star(b, m) && (n != m || memcmp(a, b, n) != 0)) return 0;
-        a = next_a, b = next_b;
-    }
+    children of_a, of_b;
+    for (int i = 0; take_children(&of_a, a, i); i++)
+        for (int j = 0; take_children(&of_b, b, j); j++) {
+            int is_one = of_a.own && of_b.own && meet(of_a.own, of_b.own); /* the same slot */
+            if (!is_one && may_be_same(&of_a.parent, &of_b.parent)) return 1;
+        }
+    return 0;
 }
 
 static int check_run(const reader *r)
@@ -112,10 +181,10 @@ static int check_run(const reader *r)
         for (size_t j = i + 1; j < key->part_count; j++) {
             const char *a = key->part[i].pattern, *b = key->part[j].pattern;
             if (a && b && !may_be_siblings(a, b))
-                return khub__fail(
-                    r->err, KHUB_E_FORMAT,
-                    "%s: a run lies within one parent, and \"%.200s\" and \"%.200s\" can't have the same",
-                    r->where, a, b);
+                return khub__fail(r->err, KHUB_E_FORMAT,
+                                  "%s: a run lies within one parent, and \"%.200s\" and \"%.200s\" take no "
+                                  "two slots of one",
+                                  r->where, a, b);
         }
     return KHUB_OK;
 }

@@ -128,8 +128,9 @@ START_TEST(faults)
         {"{\"GeLU(lay*.x)\": \"a/b\"}", "\"*\" in a pattern stands for a whole segment"},
         {"{\"GeLU(***)\": \"a/b\"}", "stands for a whole segment"},
         {"{\"Linear +\": \"a/b\"}", "a key is LAYER"},
-        {"{\"Linear(a.*.x) + GeLU(b.*.y)\": \"a/b\"}", "\"a.*.x\" and \"b.*.y\" can't have the same"},
-        {"{\"Linear(a.x) + GeLU(a.b.y)\": \"a/b\"}", "can't have the same"},
+        {"{\"Linear(a.*.x) + GeLU(b.*.y)\": \"a/b\"}", "\"a.*.x\" and \"b.*.y\" take no two slots of one"},
+        {"{\"Linear(a.x) + GeLU(a.b.y)\": \"a/b\"}", "take no two slots of one"},
+        {"{\"Linear(a.**.b) + GeLU(c)\": \"a/b\"}", "take no two slots of one"},
         {"{\"Add+Add+Add+Add+Add+Add+Add+Add+Add\": \"a/b\"}", "a run has at most 8 layers"},
         {"{\"GeLU\": 3}", "m: GeLU: is an integer, a string or an object is expected"},
         {"{\"GeLU\": null}", "m: GeLU: is null"},
@@ -468,6 +469,59 @@ START_TEST(patterns)
             ck_assert_msg(!khub__pattern_takes(table[i].pattern, table[i].leaves[k]), "%s, %s",
                           table[i].pattern, table[i].leaves[k]);
     }
+}
+END_TEST
+
+/* Every pattern of up to three of these segments against every other, by trying all paths of some segments:
+ * whether a key may have both in a run. */
+enum { PATTERNS = 4 + 16 + 64, PARENTS = 63, CHILDREN = 3 };
+
+static void segments_of(char *out, int number, int base, const char *const *words)
+{
+    *out = 0;
+    for (int count = 0, all = 1; number >= 0; count++, all *= base) {
+        if (number >= all) {
+            number -= all;
+            continue;
+        }
+        for (int i = 0; i < count; i++, number /= base)
+            sprintf(out + strlen(out), "%s%s", i ? "." : "", words[number % base]);
+        return;
+    }
+}
+
+START_TEST(a_run_has_patterns_of_siblings)
+{
+    static const char *const words[] = {"a", "b", "*", "**"}, *const children[CHILDREN] = {"a", "b", "c"};
+    static char pattern[PATTERNS][16], takes[PATTERNS][PARENTS][CHILDREN];
+    for (int i = 0; i < PATTERNS; i++) {
+        segments_of(pattern[i], i + 1, 4, words);
+        for (int p = 0; p < PARENTS; p++)
+            for (int c = 0; c < CHILDREN; c++) {
+                char path[40];
+                segments_of(path, p, 2, words);
+                sprintf(path + strlen(path), "%s%s", *path ? "." : "", children[c]);
+                takes[i][p][c] = (char)khub__pattern_takes(pattern[i], path);
+            }
+    }
+    int may = 0;
+    for (int i = 0; i < PATTERNS; i++)
+        for (int j = 0; j < PATTERNS; j++) {
+            int expected = 0;
+            for (int p = 0; p < PARENTS; p++)
+                for (int c = 0; c < CHILDREN; c++)
+                    for (int d = 0; d < CHILDREN; d++)
+                        expected |= c != d && takes[i][p][c] && takes[j][p][d];
+            khub__key *key = NULL;
+            char text[4096];
+            sprintf(text, "Linear(%s) + GeLU(%s)", pattern[i], pattern[j]);
+            int rc = khub__key_parse(&key, text, "m", NULL);
+            khub_free(key);
+            ck_assert_msg((rc == KHUB_OK) == expected, "%s: %d", text, rc);
+            may += expected;
+        }
+    ck_assert_int_gt(may, PATTERNS);
+    ck_assert_int_lt(may, PATTERNS * (PATTERNS - 1));
 }
 END_TEST
 
@@ -887,5 +941,5 @@ START_TEST(every_allocation_fails_in_turn)
 END_TEST
 
 UNIT("mapping", mapping_entries, paths_of_a_mapping_start_from_its_file, faults, texts_that_are_no_mapping,
-     all_modes, where_entries_count, patterns, runs, merging, what_is_written_comes_back, building, items,
-     the_default_mapping, every_allocation_fails_in_turn)
+     all_modes, where_entries_count, patterns, a_run_has_patterns_of_siblings, runs, merging,
+     what_is_written_comes_back, building, items, the_default_mapping, every_allocation_fails_in_turn)
