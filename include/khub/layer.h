@@ -149,6 +149,11 @@ KHUB_API void khub_filling_prepare_args(const khub_filling *filling, khub_value 
 KHUB_API int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
                                int32_t n, khub_error *err);
 
+/* The slot whose filling the calling thread is in by khub_filling_call, for a program that tells what crashed
+ * (in a signal handler, too); NULL: none. *kernel (may be NULL) becomes the kernel's name, NULL for the
+ * standard function; both stay valid as long as the call. */
+KHUB_API const khub_slot *khub_slot_running(const char **kernel);
+
 /* For a pool where kernels may fail (KHUB_ON_ERROR_STANDARD): before a call, with its own arguments, whole
  * and not prepared. *out NULL: a failure is the call's. Otherwise each piece that fails is said to
  * khub_kept_fail, from any thread, and khub_kept_settle, once all have ended, does the whole call again by

@@ -106,6 +106,9 @@ void cli_json_number(FILE *to, double value, int digits);
 /* Called with every log record, before it is judged for printing. */
 void cli_observe(void (*observer)(const khub_log_record *record));
 
+/* What was printed leaves the buffer; cli_finish tells if it doesn't. */
+void cli_flush(void);
+
 /* Makes sure that what was printed arrived: `status`, or EXIT_FAILED after saying why it didn't. */
 int cli_finish(int status);
 
@@ -135,6 +138,11 @@ int cli_become(const char *name, char **argv);
 
 /* Runs a contained command in a child and waits for it (contain.c). */
 int cli_contain(const cli_command *command, int argc, char **argv);
+
+/* Between these two kernels may run: stdout is the command's, so what they print there goes to stderr. Nest.
+ */
+void cli_kernels_begin(void);
+void cli_kernels_end(void);
 
 /* For a contained command that calls a kernel itself: what is said if that ends the process. ("call",
  * "khub/norm:rms_norm") before the call, (NULL, NULL) after it. libkhub's own loads and calls are known. */

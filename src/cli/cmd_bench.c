@@ -110,8 +110,10 @@ static int measure_function(job *j, khub_error *err)
         if (rc == KHUB_OK && a->name && !a->file) rc = khub_bench_fill(&a->array.tensor, err);
         values[i] = a->value;
     }
+    cli_kernels_begin();
     if (rc == KHUB_OK)
         rc = khub_bench_function(&j->bench, kernel, j->name, values, j->count, &j->options, err);
+    cli_kernels_end();
     khub_kernel_close(kernel);
     free(values);
     return rc;

@@ -93,7 +93,9 @@ static int call_function(call *c, khub_error *err)
     char object[4000];
     snprintf(object, sizeof(object), "%s:%s", c->repository, c->function);
     cli_at_work("call", object);
+    cli_kernels_begin();
     rc = khub_function_call(&f, values, c->count, &c->result, err);
+    cli_kernels_end();
     cli_at_work(NULL, NULL);
     free(values);
     return rc;
@@ -227,7 +229,9 @@ static int run(int argc, char **argv)
             print_text(&c);
         }
     }
+    cli_kernels_begin(); /* a result may be the kernel's to free */
     free_call(&c);
+    cli_kernels_end();
     return status;
 }
 

@@ -40,8 +40,10 @@ static const char help[] =
     "stderr, or on\n"
     "                      stdout when no embeddings go there (-o, or no text at all)\n"
     "    --json            what is on stdout is JSON, a line for each result: the report first, always "
-    "there; the\n"
-    "                      embeddings are JSON without it, too\n"
+    "there (with\n"
+    "                      --on-error standard, {\"retried\": ...} behind the embeddings, too); the "
+    "embeddings are JSON\n"
+    "                      without it, too\n"
     "    --threads N       as many threads; left out: as many as the system allows\n" CLI_HUB_HELP;
 
 enum { TEXTS_AT_ONCE = 1024 };
@@ -115,6 +117,17 @@ static void print_shadow(const struct job *job)
         cli_shadow_table(job->out ? stdout : stderr, &job->shadow);
 }
 
+/* What only the calls could show; where print_report writes. */
+static void print_retried(const struct job *job)
+{
+    const khub_layers *layers = khub_model_layers(job->model);
+    if (!job->report || job->how.on_error != KHUB_ON_ERROR_STANDARD) return;
+    if (job->json)
+        cli_report_retried_json(stdout, layers);
+    else
+        cli_report_retried(job->out ? stdout : stderr, layers);
+}
+
 static int use_kernels(struct job *job, khub_error *err)
 {
     if (!job->kernels && !job->report) return KHUB_OK;
@@ -171,9 +184,11 @@ static int embed(struct job *job, const char *const *texts, const size_t *length
     int rc = make_room(job, count, err);
     if (rc != KHUB_OK) return rc;
     float *rows = job->rows + (job->out ? job->done * job->width : 0);
+    cli_kernels_begin();
     rc = khub_model_embed(job->model, texts, lengths, count, rows, &info, err);
     if (rc == KHUB_OK && job->shadow.pattern)
         rc = cli_shadow_embed(&job->shadow, texts, lengths, count, rows, err);
+    cli_kernels_end();
     if (rc != KHUB_OK) return rc;
     add_info(&job->info, &info, job->done);
     job->done += count;
@@ -269,6 +284,7 @@ static int work(struct job *job, khub_error *err)
                    : embed(job, (const char *const *)job->texts, NULL, job->text_count, err);
     if (rc == KHUB_OK && job->out) rc = write_rows(job, err);
     if (rc == KHUB_OK) say(job);
+    if (rc == KHUB_OK) print_retried(job);
     if (rc == KHUB_OK && job->shadow.pattern) print_shadow(job);
     return rc;
 }

@@ -145,6 +145,9 @@ static void print_function(const khub_function_info *info, int json, int first)
 
 static void print_functions(khub_kernel *kernel, int json)
 {
+    cli_kernels_begin(); /* it is asked for its descriptions, all at once */
+    khub_kernel_function_info(kernel, 0);
+    cli_kernels_end();
     if (json) {
         fputs("{\"repo\": ", stdout);
         cli_json_text(stdout, khub_kernel_name(kernel));

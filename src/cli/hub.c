@@ -62,11 +62,13 @@ int cli_hub_begin(cli_hub *hub, khub_error *err)
     hub->options.trust = hub->trust.items;
     hub->options.progress = on_progress;
     cli_on_interrupt(interrupt);
+    cli_kernels_begin();
     return KHUB_OK;
 }
 
 void cli_hub_end(void)
 {
+    cli_kernels_end();
     cli_progress_clear();
     if (interrupted) fputs("khub: stopped; what was fetched so far is kept\n", stderr);
     cli_on_interrupt(NULL);

@@ -98,12 +98,20 @@ static int run(int argc, char **argv)
     return run_command(argc - at, argv + at);
 }
 
-int cli_finish(int status)
+static int flush_error; /* errno of the first flush that failed */
+
+void cli_flush(void)
 {
     errno = 0;
-    if (ferror(stdout) || fflush(stdout) != 0) {
+    if (fflush(stdout) != 0 && !flush_error) flush_error = errno;
+}
+
+int cli_finish(int status)
+{
+    cli_flush();
+    if (ferror(stdout)) {
         fprintf(stderr, "khub: can't write the result: %s\n",
-                errno ? strerror(errno) : "stdout is closed, or its disk is full");
+                flush_error ? strerror(flush_error) : "stdout is closed, or its disk is full");
         return EXIT_FAILED;
     }
     return status;

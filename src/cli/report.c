@@ -4,33 +4,45 @@
 #include "paths.h"
 #include "trust.h"
 
+#include <stdlib.h>
+
 static const char *reason_of(const khub_slot_report *line, const char *reason)
 {
     return reason && !line->kernel ? reason : line->reason;
 }
 
-static int same_text(const char *a, const char *b)
+static int texts_order(const char *a, const char *b)
 {
-    return a == b || (a && b && !strcmp(a, b));
+    return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
 }
 
-static int same_candidates(const khub_slot_report *a, const khub_slot_report *b)
+static int candidates_order(const khub_slot_report *a, const khub_slot_report *b)
 {
-    int same = a->candidate_count == b->candidate_count;
-    for (size_t i = 0; same && i < a->candidate_count; i++)
-        same = same_text(a->candidates[i].kernel, b->candidates[i].kernel) &&
-               same_text(a->candidates[i].reason, b->candidates[i].reason);
-    return same;
+    int order = (a->candidate_count > b->candidate_count) - (a->candidate_count < b->candidate_count);
+    for (size_t i = 0; !order && i < a->candidate_count; i++) {
+        order = texts_order(a->candidates[i].kernel, b->candidates[i].kernel);
+        if (!order) order = texts_order(a->candidates[i].reason, b->candidates[i].reason);
+    }
+    return order;
 }
 
-/* Same place in its part of the model, same layer, same decision. */
-static int alike(const khub_slot_report *a, const khub_slot_report *b)
+/* Alike: same place in its part of the model, same layer, same decision. */
+static int order(const void *x, const void *y)
 {
-    return cli_paths_alike(a->path, b->path) && !a->parts == !b->parts && same_text(a->layer, b->layer) &&
-           same_text(a->kernel, b->kernel) && same_text(a->variant, b->variant) &&
-           same_text(a->function, b->function) && same_text(a->reason, b->reason) &&
-           same_text(a->commit, b->commit) && a->disabled == b->disabled &&
-           a->deterministic == b->deterministic && same_candidates(a, b);
+    const khub_slot_report *a = x, *b = y;
+    const char *const texts[][2] = {{a->layer, b->layer},     {a->kernel, b->kernel},
+                                    {a->variant, b->variant}, {a->function, b->function},
+                                    {a->reason, b->reason},   {a->commit, b->commit}};
+    const int numbers[][2] = {{!a->parts, !b->parts},
+                              {a->run != NULL, b->run != NULL},
+                              {a->disabled, b->disabled},
+                              {a->deterministic, b->deterministic}};
+    int found = cli_paths_order(a->path, b->path);
+    for (size_t i = 0; !found && i < sizeof(texts) / sizeof(*texts); i++)
+        found = texts_order(texts[i][0], texts[i][1]);
+    for (size_t i = 0; !found && i < sizeof(numbers) / sizeof(*numbers); i++)
+        found = numbers[i][0] - numbers[i][1];
+    return found ? found : candidates_order(a, b);
 }
 
 /* A run is told by its parts, unless somebody named a kernel for it in vain. */
@@ -39,18 +51,21 @@ static int is_silent(const khub_slot_report *line)
     return line->parts && (line->kernel || !line->mapped);
 }
 
-/* How many slots are like the i-th; 0 when it isn't the first of them. */
-static size_t count_alike(const khub_report *report, size_t i)
+/* For each line how many slots it stands for: those alike, at the first of them; 0: it isn't shown. NULL: no
+ * memory. */
+static size_t *count_alike(const khub_report *report)
 {
-    const khub_slot_report *line = khub_report_at(report, i), *other;
-    size_t count = 0;
-    if (is_silent(line)) return 0;
-    for (size_t j = 0; (other = khub_report_at(report, j)) != NULL; j++) {
-        if (!alike(line, other)) continue;
-        if (j < i) return 0;
-        count++;
-    }
-    return count;
+    size_t lines = khub_report_count(report);
+    const void **all = calloc(lines + 1, sizeof(*all));
+    for (size_t i = 0; all && i < lines; i++)
+        all[i] = khub_report_at(report, i);
+    size_t *first = all ? cli_first_alike(all, lines, order) : NULL, *counts = NULL;
+    if (first) counts = calloc(lines + 1, sizeof(*counts));
+    for (size_t i = 0; counts && i < lines; i++)
+        counts[first[i]] += !is_silent(all[i]);
+    free(first);
+    free(all);
+    return counts;
 }
 
 typedef struct widths {
@@ -62,12 +77,12 @@ static void at_least(int *width, int length)
     if (*width < length) *width = length;
 }
 
-static widths measure(const khub_report *report)
+static widths measure(const khub_report *report, const size_t *counts)
 {
     const khub_slot_report *line;
     widths w = {1, 5, 5};
     for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
-        size_t count = count_alike(report, i);
+        size_t count = counts[i];
         if (!count) continue;
         at_least(&w.count, snprintf(NULL, 0, "%zu", count));
         at_least(&w.path, cli_print_paths(NULL, line->path, count));
@@ -111,10 +126,15 @@ static void print_noted(FILE *to, const khub_slot_report *line, int indent)
 void cli_report_table(FILE *to, const khub_report *report, const char *reason)
 {
     const khub_slot_report *line;
-    widths w = measure(report);
+    size_t *counts = count_alike(report);
+    if (!counts) {
+        cli_fail_memory();
+        return;
+    }
+    widths w = measure(report, counts);
     fprintf(to, "%*s   %-*s  %-*s  kernel\n", w.count, "", w.path, "slots", w.layer, "layer");
     for (size_t i = 0; (line = khub_report_at(report, i)) != NULL; i++) {
-        size_t count = count_alike(report, i);
+        size_t count = counts[i];
         if (!count) continue;
         fprintf(to, "%*zu × ", w.count, count);
         int length = cli_print_paths(to, line->path, count);
@@ -123,7 +143,50 @@ void cli_report_table(FILE *to, const khub_report *report, const char *reason)
         print_refused(to, line, w.count + 3);
         print_noted(to, line, w.count + 3);
     }
+    free(counts);
     fprintf(to, "kernels serve %zu of %zu slots\n", khub_report_filled(report), khub_report_slots(report));
+}
+
+/* Of two slots. */
+static int slots_order(const void *a, const void *b)
+{
+    int paths = cli_paths_order(khub_slot_path(a), khub_slot_path(b));
+    return paths ? paths : strcmp(khub_slot_layer(a), khub_slot_layer(b));
+}
+
+/* The slots whose calls were done again, NULL-terminated; the caller's (free). NULL: no memory. */
+static const khub_slot **retried_slots(const khub_layers *layers, size_t *count)
+{
+    size_t all = khub_layers_count(layers);
+    const khub_slot **list = calloc(all + 1, sizeof(*list));
+    *count = 0;
+    for (size_t i = 0; list && i < all; i++)
+        if (khub_slot_retried(khub_layers_at(layers, i))) list[(*count)++] = khub_layers_at(layers, i);
+    if (!list) cli_fail_memory();
+    return list;
+}
+
+void cli_report_retried(FILE *to, const khub_layers *layers)
+{
+    size_t count;
+    const khub_slot **list = retried_slots(layers, &count);
+    size_t *first = list ? cli_first_alike((const void *const *)list, count, slots_order) : NULL;
+    for (size_t i = 0; first && i < count; i++) {
+        uint64_t calls = 0;
+        size_t slots = 0;
+        for (size_t k = i; first[i] == i && k < count; k++) {
+            if (first[k] != i) continue;
+            slots++;
+            calls += khub_slot_retried(list[k]);
+        }
+        if (!slots) continue;
+        fprintf(to, "%zu × ", slots);
+        cli_print_paths(to, khub_slot_path(list[i]), slots);
+        cli_print(to, "  %s  the standard function did %llu calls again that the kernel failed in\n",
+                  khub_slot_layer(list[i]), (unsigned long long)calls);
+    }
+    free(first);
+    free(list);
 }
 
 static void print_field(FILE *to, const char *name, const char *value)
@@ -189,4 +252,22 @@ void cli_report_json(FILE *to, const khub_report *report, const char *reason)
         fputc('}', to);
     }
     fputs("]}\n", to);
+}
+
+void cli_report_retried_json(FILE *to, const khub_layers *layers)
+{
+    size_t count;
+    uint64_t calls = 0;
+    const khub_slot **list = retried_slots(layers, &count);
+    fputs("{\"retried\":[", to);
+    for (size_t i = 0; list && i < count; i++) {
+        uint64_t own = khub_slot_retried(list[i]);
+        calls += own;
+        fprintf(to, "%s{\"path\":", i ? "," : "");
+        cli_json_text(to, khub_slot_path(list[i]));
+        print_field(to, "layer", khub_slot_layer(list[i]));
+        fprintf(to, ",\"calls\":%llu}", (unsigned long long)own);
+    }
+    fprintf(to, "],\"calls\":%llu}\n", (unsigned long long)calls);
+    free(list);
 }

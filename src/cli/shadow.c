@@ -69,26 +69,35 @@ static void add(khub_shadow *sum, const khub_shadow *other)
     }
 }
 
-static int alike(const khub_slot *a, const khub_slot *b)
+/* Alike: same place in its part of the model, same layer. */
+static int order(const void *a, const void *b)
 {
-    return cli_paths_alike(khub_slot_path(a), khub_slot_path(b)) &&
-           !strcmp(khub_slot_layer(a), khub_slot_layer(b));
+    int paths = cli_paths_order(khub_slot_path(a), khub_slot_path(b));
+    return paths ? paths : strcmp(khub_slot_layer(a), khub_slot_layer(b));
 }
 
-/* The group that the i-th slot is the first of; 0: it isn't, or nothing called it. */
-static int group_at(group *g, const khub_layers *layers, size_t i)
+/* The slots that were called, in groups of those alike: *groups (the caller's, free), each where the first of
+ * its slots is among them. How many there are; of one that no group begins at, slots is 0. */
+static size_t group_slots(group **groups, const khub_layers *layers)
 {
-    const khub_slot *slot = khub_layers_at(layers, i), *other;
+    size_t all = khub_layers_count(layers), count = 0;
+    const void **called = calloc(all + 1, sizeof(*called));
     khub_shadow shadow;
-    memset(g, 0, sizeof(*g));
-    g->first = slot;
-    for (size_t j = 0; (other = khub_layers_at(layers, j)) != NULL; j++) {
-        if (!alike(slot, other) || !khub_slot_shadow(&shadow, other) || !shadow.calls) continue;
-        if (j < i) return 0;
-        g->slots++;
+    for (size_t i = 0; called && i < all; i++) {
+        const khub_slot *slot = khub_layers_at(layers, i);
+        if (khub_slot_shadow(&shadow, slot) && shadow.calls) called[count++] = slot;
+    }
+    size_t *first = called ? cli_first_alike(called, count, order) : NULL;
+    *groups = first ? calloc(count + 1, sizeof(**groups)) : NULL;
+    for (size_t i = 0; *groups && i < count; i++) {
+        group *g = &(*groups)[first[i]];
+        if (!g->slots++) g->first = called[i];
+        khub_slot_shadow(&shadow, called[i]);
         add(&g->sum, &shadow);
     }
-    return g->sum.calls > 0;
+    free(first);
+    free(called);
+    return count;
 }
 
 static void print_numbers(FILE *to, const khub_comparison *c)
@@ -116,18 +125,23 @@ static void print_group(FILE *to, const group *g, int path_width)
 
 void cli_shadow_table(FILE *to, const cli_shadow *shadow)
 {
-    const khub_layers *layers = khub_model_layers(shadow->model);
     int width = 5;
-    group g;
-    for (size_t i = 0; i < khub_layers_count(layers); i++)
-        if (group_at(&g, layers, i)) {
-            int length = cli_print_paths(NULL, khub_slot_path(g.first), g.slots);
+    group *groups;
+    size_t count = group_slots(&groups, khub_model_layers(shadow->model));
+    if (!groups) {
+        cli_fail_memory();
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (groups[i].slots) {
+            int length = cli_print_paths(NULL, khub_slot_path(groups[i].first), groups[i].slots);
             if (length > width) width = length;
         }
     fprintf(to, "       %-*s  %-14s %-5s %7s  %10s  %9s  %9s  %9s  %9s\n", width, "slots", "layer", "",
             "calls", "same bits", "worst ULP", "mean ULP", "largest", "1 - cos");
-    for (size_t i = 0; i < khub_layers_count(layers); i++)
-        if (group_at(&g, layers, i)) print_group(to, &g, width);
+    for (size_t i = 0; i < count; i++)
+        if (groups[i].slots) print_group(to, &groups[i], width);
+    free(groups);
     const khub_comparison *o = &shadow->output;
     fprintf(
         to,

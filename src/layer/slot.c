@@ -204,6 +204,18 @@ int khub__slot_settle_call(const khub_slot *slot, const void *filling, int rc, k
                       called->kernel ? called->kernel : "standard", why.message);
 }
 
+/* What this thread calls, for khub_slot_running. */
+static __thread struct {
+    const khub_slot *slot;
+    const khub_filling *filling;
+} running;
+
+const khub_slot *khub_slot_running(const char **kernel)
+{
+    if (kernel) *kernel = running.slot ? running.filling->kernel : NULL;
+    return running.slot;
+}
+
 static inline int call_function(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
                                 int32_t n, khub_error *err)
 {
@@ -224,7 +236,12 @@ int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const 
             own[i] = args[filling->order[i]];
         args = own;
     }
-    return call_function(slot, filling, args, n, err);
+    const khub_slot *outer = running.slot; /* of a function that calls slots itself */
+    const khub_filling *outer_filling = running.filling;
+    running.slot = slot, running.filling = filling;
+    int rc = call_function(slot, filling, args, n, err);
+    running.slot = outer, running.filling = outer_filling;
+    return rc;
 }
 
 void khub_filling_prepare_args(const khub_filling *filling, khub_value *args, int32_t n)

@@ -258,6 +258,46 @@ def test_a_kernel_that_fails(tmp_path, model):
     assert f"kernels failed in {CONFIG['num_hidden_layers']} calls of {CONFIG['num_hidden_layers']} slots" in words
 
 
+def test_the_report_says_what_was_done_again(tmp_path, model):
+    n = CONFIG["num_hidden_layers"]
+    (tmp_path / "map.json").write_text(json.dumps({"GeLU": {"kernel": str(FAILING), "function": "fail_late"}}))
+    args = ("--model", model, f"--kernels={tmp_path / 'map.json'}", "--report", "--on-error", "standard")
+    table = khub(*args, "-o", tmp_path / "out.npy", "hello").stdout.decode().splitlines()
+    assert table[-1].split(maxsplit=4)[:4] == [str(n), "×", "encoder.layer.*.intermediate.intermediate_act_fn", "GeLU"]
+    assert table[-1].endswith(f"the standard function did {n} calls again that the kernel failed in")
+    *_, last = map(json.loads, khub(*args, "--json", "hello", "and more").stdout.splitlines())
+    slot = "encoder.layer.{}.intermediate.intermediate_act_fn"
+    assert last == {"retried": [{"path": slot.format(i), "layer": "GeLU", "calls": 1} for i in range(n)], "calls": n}
+    *_, last = map(json.loads, khub("--model", model, "--kernels", "--report", "--json", "--on-error=standard", "hello").stdout.splitlines())
+    assert last == {"retried": [], "calls": 0}
+
+
+@pytest.mark.parametrize("function, how", [("abort_now", "SIGABRT"), ("exit_now", "it called exit(5)")])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_kernel_that_ends_the_process(tmp_path, model, function, how, threads):
+    """The slot is named that was running, and its kernel."""
+    kernel = FAILING.with_name("in_call")
+    pick = f"GeLU(encoder.layer.1.**)"
+    (tmp_path / "map.json").write_text(json.dumps({pick: {"kernel": str(kernel), "function": function}}))
+    plain = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":handle_abort=0:detect_leaks=0"}
+    done = khub("--model", model, f"--kernels={tmp_path / 'map.json'}", "--threads", threads, "hello", env=plain)
+    refused(done, 1, f"khub: encoder.layer.1.intermediate.intermediate_act_fn ({kernel}): calling it ended the process: {how}")
+
+
+def test_what_a_kernel_prints_is_no_result(tmp_path):
+    """It goes to stderr: while it is loaded and called, and at the end of the process."""
+    made = write_model(tmp_path / "model", config={"hidden_act": "relu"})
+    (tmp_path / "map.json").write_text(json.dumps({"ReLU": str(FAILING.with_name("liar_prints"))}))
+    args = ("--model", made, f"--kernels={tmp_path / 'map.json'}", "--require", "--report", "--json", "hello", "a cat")
+    done = khub(*args)
+    first, *rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0 and first["filled"] == CONFIG["num_hidden_layers"] and len(rows) == 2
+    for word in ("loaded", "relu", "gone"):
+        assert f'{{"{word}": true}}' in done.stderr.decode()
+    nobody = subprocess.run([KHUB, "embed", *map(str, args)], stdout=subprocess.PIPE, preexec_fn=lambda: os.close(2), timeout=120)
+    assert (nobody.returncode, nobody.stdout) == (0, done.stdout)
+
+
 def test_what_may_serve(tmp_path, model):
     n = CONFIG["num_hidden_layers"]
     assert khub("--model", model, "--kernels", "--fallback", "refuse", "--deterministic", "hello").returncode == 0

@@ -1,6 +1,7 @@
 """Loading what isn't as it should be, from outside: the exit status, words that name the file and the fact, nothing
 written, and a command that survives. The user reports F2, F3, F8 and M3 bear their names."""
 
+import json
 import os
 import shutil
 import signal
@@ -174,6 +175,22 @@ def test_M3_a_function_that_ends_the_process(tmp_path, function, how):
     assert run.stdout == ""
     assert run.stderr.startswith(f"khub: {REPOS / 'in_call'}:{function}: calling it ended the process: {how}")
     assert files_below(tmp_path) == []
+
+
+@pytest.mark.parametrize("command", [
+    ("call", ":relu", "out=float32[3]", "[-1, 2, 3]", "--json"),
+    ("bench", ":relu", "out=float32[3]", "[-1, 2, 3]", "--time=0.01", "--json"),
+    ("bench", ":ReLU", "--shape=m=2,n=3", "--time=0.01", "--json"),
+    ("functions", "", "--json"),
+    ("get", "", "--json"),
+], ids=lambda command: "".join(command[:2]))
+def test_what_a_kernel_prints_is_no_result(tmp_path, command):
+    name, what, *rest = command
+    run = khub(name, f"{REPOS / 'liar_prints'}{what}", *rest, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    json.loads(run.stdout)
+    assert '{"loaded": true}' in run.stderr and run.stderr.splitlines()[-1] == '{"gone": true}'
+    assert ('{"relu": true}' in run.stderr) == (name in ("call", "bench"))
 
 
 def test_a_compiled_module():

@@ -68,6 +68,54 @@ static void hold_signals(sigset_t *before)
     sigprocmask(SIG_BLOCK, &held, before);
 }
 
+static void add(char **at, const char *text)
+{
+    char *end = (char *)(uintptr_t)page->object + sizeof(page->object) - 1;
+    while (*text && *at < end)
+        *(*at)++ = *text++;
+}
+
+/* The slot of a model that this thread is in, if it is in one. In a signal handler, too. */
+static void tell_slot(void)
+{
+    const char *kernel;
+    const khub_slot *slot = khub_slot_running(&kernel);
+    if (!slot || page->returned) return;
+    char *at = (char *)(uintptr_t)page->object;
+    page->stage[0] = 0;
+    add(&at, khub_slot_path(slot));
+    add(&at, " (");
+    add(&at, kernel ? kernel : "the standard function");
+    add(&at, ")");
+    *at = 0;
+    at = (char *)(uintptr_t)page->stage;
+    memcpy(at, "call", sizeof("call"));
+}
+
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT};
+enum { CRASHES = sizeof(crashes) / sizeof(*crashes) };
+static struct sigaction before_crash[CRASHES];
+
+/* Then the process ends as it would have: what crashed does so again, a signal that was sent is sent again.
+ */
+static void on_crash(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    tell_slot();
+    for (size_t i = 0; i < CRASHES; i++)
+        if (crashes[i] == number) sigaction(number, &before_crash[i], NULL);
+    if (info->si_code <= 0) raise(number);
+}
+
+/* A model's slots aren't logged: they are called too often. */
+static void tell_slots(void)
+{
+    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    for (size_t i = 0; i < CRASHES; i++)
+        sigaction(crashes[i], &action, &before_crash[i]);
+    atexit(tell_slot);
+}
+
 /* In the child: the command, then the end of the process with all atexit functions. */
 static void run(const cli_command *command, int argc, char **argv, pid_t parent)
 {
@@ -77,7 +125,9 @@ static void run(const cli_command *command, int argc, char **argv, pid_t parent)
 #endif
     (void)parent;
     cli_observe(observe);
+    tell_slots();
     int status = cli_finish(command->run(argc, argv));
+    cli_kernels_begin(); /* what they left for the end of the process */
     page->status = status;
     page->returned = 1;
     exit(status);

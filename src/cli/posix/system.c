@@ -32,6 +32,30 @@ void cli_prepare(void)
     set_signals();
 }
 
+/* Where stdout leads while kernels run, and what it was before. */
+static struct {
+    int depth, stdout_was;
+} kernels = {0, -1};
+
+void cli_kernels_begin(void)
+{
+    if (kernels.depth++) return;
+    cli_flush();
+    kernels.stdout_was = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (kernels.stdout_was >= 0) dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+void cli_kernels_end(void)
+{
+    if (--kernels.depth || kernels.stdout_was < 0) return;
+    int failed = ferror(stdout);
+    fflush(stdout);
+    if (!failed) clearerr(stdout); /* that was theirs */
+    dup2(kernels.stdout_was, STDOUT_FILENO);
+    close(kernels.stdout_was);
+    kernels.stdout_was = -1;
+}
+
 int64_t cli_now_ms(void)
 {
     struct timespec t;
