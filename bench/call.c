@@ -80,8 +80,7 @@ static int fail(const khub_error *err)
 static khub_slot *slot_of(khub_layers *layers, const char *path, khub_function standard, khub_error *err)
 {
     khub_slot *slot;
-    khub_dtype f32 = khub_dtype_of(KHUB_DTYPE_FLOAT, 32);
-    int rc = khub_layers_add(layers, path, "ReLU", standard, f32, &slot, err);
+    int rc = khub_layers_add(layers, path, "ReLU", standard, NULL, &slot, err);
     return rc == KHUB_OK ? slot : NULL;
 }
 

@@ -10,6 +10,8 @@ enum { SLOTS = 10000, ROUNDS = 30, KERNELS = 20 };
 
 static const char *const names[] = {"RMSNorm", "AddLayerNorm", "GeLU", "SiluAndMul", "Softmax", "Attention"};
 
+static const khub_slot_options of_f32 = {sizeof(of_f32), {KHUB_DTYPE_FLOAT, 32, 1}, NULL, NULL, 0};
+
 static void fail(const khub_error *err)
 {
     fprintf(stderr, "kernelize: %s\n", err->message);
@@ -42,8 +44,7 @@ static void add_gelus(khub_layers *layers)
     for (int i = 0; i < SLOTS; i++) {
         snprintf(path, sizeof(path), "part%d.encoder.layer.%d.intermediate.act_fn", i % KERNELS, i);
         if (khub_standard(&standard, "GeLU", &err) != KHUB_OK ||
-            khub_layers_add(layers, path, "GeLU", standard, khub_dtype_of(KHUB_DTYPE_FLOAT, 32), NULL,
-                            &err) != KHUB_OK)
+            khub_layers_add(layers, path, "GeLU", standard, &of_f32, NULL, &err) != KHUB_OK)
             fail(&err);
     }
 }
@@ -57,8 +58,7 @@ static void add_slots(khub_layers *layers)
         const char *layer = names[i % (int)(sizeof(names) / sizeof(*names))];
         snprintf(path, sizeof(path), "model.encoder.layer.%d.attention.output.%s", i, layer);
         if (khub_standard(&standard, layer, &err) != KHUB_OK ||
-            khub_layers_add(layers, path, layer, standard, khub_dtype_of(KHUB_DTYPE_FLOAT, 32), NULL, &err) !=
-                KHUB_OK)
+            khub_layers_add(layers, path, layer, standard, &of_f32, NULL, &err) != KHUB_OK)
             fail(&err);
     }
 }
@@ -74,7 +74,7 @@ static void print(const char *what, double *ms)
     printf("%-32s %8.2f %8.2f\n", what, ms[0], ms[ROUNDS / 2]);
 }
 
-static void time_all(const char *title, void (*add_all)(khub_layers *), const char *mapping)
+static void time_all(const char *title, void (*add_all)(khub_layers *), const khub_mapping *mapping)
 {
     static double add[ROUNDS], first[ROUNDS], again[ROUNDS], undo[ROUNDS];
     khub_error err = {0};
@@ -113,11 +113,14 @@ int main(void)
 {
     khub_error err = {0};
     khub_kernel *kernel;
+    khub_mapping *mapping;
     if (khub_get(&kernel, "khub/activation", NULL, &err) != KHUB_OK) fail(&err);
     const char *copies = copies_of(kernel);
     printf("%d slots, %d rounds; milliseconds\n\n%-32s %8s %8s\n", SLOTS, ROUNDS, "", "best", "median");
     time_all("the built-in kernels, by layer", add_slots, NULL);
-    time_all("20 kernels, by path", add_gelus, copies);
+    if (khub_mapping_parse(&mapping, copies, NULL, &err) != KHUB_OK) fail(&err);
+    time_all("20 kernels, by path", add_gelus, mapping);
+    khub_mapping_free(mapping);
     khub_kernel_close(kernel);
     return 0;
 }

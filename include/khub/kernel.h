@@ -112,7 +112,18 @@ typedef struct khub_layer_spec {
     const char *prepare_function;           /* called as f(prepared, original), see docs/layers.md */
     const khub_layer_tolerance *tolerances; /* promises for some dtypes */
     size_t tolerance_count;
+    const struct khub_shape_rule *shapes; /* what it takes; none: all that the layer may be called with */
+    size_t shape_count;
 } khub_layer_spec;
+
+/* One of "shapes": the extents that an axis of an argument may have. */
+typedef struct khub_shape_rule {
+    const char *arg;
+    int32_t dim;                /* from 0; below 0: from the last, -1 */
+    int64_t min, max, multiple; /* 0, INT64_MAX, 1 where nothing is said */
+    const int64_t *values;      /* one of these; NULL: any within the above */
+    size_t value_count;
+} khub_shape_rule;
 
 /* Dimension `dim` of the argument `arg`. */
 typedef struct khub_slice_part {

@@ -24,12 +24,31 @@ KHUB_API int khub_layers_new(khub_layers **out, khub_error *err);
 /* Frees the slots and gives up the kernels they hold. No call may be running. NULL is a no-op. */
 KHUB_API void khub_layers_free(khub_layers *layers);
 
+/* An argument whose shape is known before the calls. */
+typedef struct khub_slot_shape {
+    const char *arg;
+    int32_t ndim;
+    const int64_t *shape; /* an extent of -1: not known */
+} khub_slot_shape;
+
+/* What is known of a slot's calls before they are made. A kernel that doesn't fit it isn't put in; what isn't
+ * said is the kernel's to refuse, call by call. */
+typedef struct khub_slot_options {
+    size_t struct_size;            /* set by KHUB_INIT */
+    khub_dtype dtype;              /* of its tensors; {0}: not known */
+    const char *device;            /* on which it runs: "cpu", "cuda", "cuda:89"; NULL: on that of
+                                    * khub_kernelize_options */
+    const khub_slot_shape *shapes; /* of some arguments; bound tensors (khub_slot_bind) have theirs */
+    size_t shape_count;
+} khub_slot_options;
+
 /* Adds a slot at `path` ("encoder.layer.0.attention.output.LayerNorm") for a layer of docs/layers.md
  * ("LayerNorm"), with the function that serves it unless a kernel does. The function takes the layer's
- * arguments in the order docs/layers.md gives. `dtype` is that of its tensors; `slot` (may be NULL) receives
- * it. Copies path and layer. KHUB_E_INVAL: the path is taken, or the layer isn't in docs/layers.md. */
+ * arguments in the order docs/layers.md gives. `options` may be NULL; `slot` (may be NULL) receives it.
+ * Copies all it is given. KHUB_E_INVAL: the path is taken, the layer isn't in docs/layers.md, or the options
+ * can't be. */
 KHUB_API int khub_layers_add(khub_layers *layers, const char *path, const char *layer, khub_function standard,
-                             khub_dtype dtype, khub_slot **slot, khub_error *err);
+                             const khub_slot_options *options, khub_slot **slot, khub_error *err);
 
 /* Adds a run: a slot for what `count` slots of one parent, called one after the other, do together
  * ("LinearGeLU" for a Linear and the GeLU behind it), so that one kernel may serve them all. Its function is
@@ -39,17 +58,18 @@ KHUB_API int khub_layers_add(khub_layers *layers, const char *path, const char *
  *
  * khub_kernelize fills the parts of a run only where no kernel serves the run; so switch a part off before
  * it, or call it again after that. `standard` does what the parts do one by one. Errors as khub_layers_add's;
- * KHUB_E_INVAL too when a part isn't of `layers`, or the parts have no common parent ("a.dense" and "b.act").
- */
+ * KHUB_E_INVAL too when a part isn't of `layers`, or the parts have no common parent ("a.dense" and "b.act")
+ * or device. */
 KHUB_API int khub_layers_add_run(khub_layers *layers, const char *path, const char *layer,
-                                 khub_function standard, khub_dtype dtype, khub_slot *const *parts,
-                                 size_t count, khub_slot **slot, khub_error *err);
+                                 khub_function standard, const khub_slot_options *options,
+                                 khub_slot *const *parts, size_t count, khub_slot **slot, khub_error *err);
 
 /* 1 when a kernel is in the slot at this moment. */
 KHUB_API int khub_slot_is_served(const khub_slot *slot);
 
 /* Names a tensor that stays the same for all calls of the slot ("weight"), so that a kernel may prepare
- * it once. Borrowed until the slots are freed. KHUB_E_INVAL: the layer has no such argument. */
+ * it once. Borrowed until the slots are freed. KHUB_E_INVAL: the layer has no such argument, or was said to
+ * have another shape. */
 KHUB_API int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, khub_error *err);
 
 /* The uncommon half of khub_slot_call: a thread's first call, arguments in another order, prepared weights,
@@ -226,16 +246,14 @@ typedef enum khub_on_error {
 
 typedef struct khub_kernelize_options {
     size_t struct_size;            /* set by KHUB_INIT */
-    const char *mapping;           /* JSON text, see docs/layers.md; NULL: the default mapping */
+    const khub_mapping *mapping;   /* which kernel serves which layer; borrowed during the call; NULL: the
+                                    * default mapping */
     const khub_platform *platform; /* borrowed during the call; NULL: this machine */
     khub_fallback fallback;
-    const char *mapping_file;    /* a file that holds the mapping, in place of `mapping`: paths in it start
-                                  * from its folder, and messages name it; NULL: none */
     const khub_hub_options *hub; /* for kernels of the Hub; borrowed during the call; NULL: as the environment
                                   * says. Its progress function is called from the caller's thread */
-    const khub_mapping *kernels; /* a mapping in place of `mapping` and `mapping_file`; borrowed during the
-                                  * call; NULL: none */
-    const char *device;          /* of the slots: "cpu", "cuda", "cuda:89"; NULL: "cpu" */
+    const char *device;          /* of slots that were added without one: "cpu", "cuda", "cuda:89"; NULL:
+                                  * "cpu". A capability that nobody says is that of the platform's device */
     int mode;                    /* KHUB_MODE_...; 0: INFERENCE */
     int deterministic;           /* not 0: only functions that promise to be deterministic serve */
     khub_on_error on_error;
@@ -284,8 +302,8 @@ typedef struct khub_slot_report {
  * USE_HUB_KERNELS=0|OFF|NO leaves every slot standard, DISABLE_KERNEL_MAPPING=1 leaves nothing of the default
  * mapping.
  * With KHUB_FALLBACK_NAMED and REFUSE there must be a slot for each layer that somebody's mapping names.
- * KHUB_E_FORMAT, KHUB_E_NOTFOUND, KHUB_E_IO (the mapping), KHUB_E_NOBUILD (fallback: all misses at once),
- * KHUB_E_CANCELED (hub->progress said so), KHUB_E_INVAL, KHUB_E_NOMEM. */
+ * KHUB_E_NOBUILD (fallback: all misses at once), KHUB_E_CANCELED (hub->progress said so), KHUB_E_INVAL,
+ * KHUB_E_NOMEM. */
 KHUB_API int khub_kernelize(khub_layers *layers, const khub_kernelize_options *options, khub_report **report,
                             khub_error *err);
 /* Puts the standard function back into every slot. */

@@ -71,14 +71,16 @@ struct job {
 static int fill_slots(struct job *job, khub_report **report, khub_error *err)
 {
     khub_kernelize_options options = job->how;
+    int rc = KHUB_OK;
     if (!job->kernels) {
         /* for the report alone; that every slot stays standard is what was asked for */
         khub_set_log(NULL, NULL);
-        options.mapping = "{}";
+        rc = khub_mapping_new(&job->mapping, err);
     }
-    options.kernels = job->mapping;
+    if (rc != KHUB_OK) return rc;
+    options.mapping = job->mapping;
     options.hub = &job->hub.options;
-    int rc = cli_hub_begin(&job->hub, err);
+    rc = cli_hub_begin(&job->hub, err);
     if (rc != KHUB_OK) return rc;
     rc = khub_kernelize(khub_model_layers(job->model), &options, report, err);
     cli_hub_end();

@@ -36,7 +36,8 @@ static const char *place_text(builder *b, const char *text, size_t length)
 /* An upper bound of what an entry needs beyond the struct: a pointer, a part and its text for each string. */
 static size_t room_for(const json_t *value)
 {
-    const size_t each = sizeof(khub_slice_axis) + sizeof(khub_slice_part) + 2 * sizeof(char *) + 1;
+    const size_t each = sizeof(khub_slice_axis) + sizeof(khub_shape_rule) + 2 * sizeof(char *) + 1;
+    _Static_assert(sizeof(khub_slice_part) <= sizeof(khub_shape_rule), "the larger one");
     size_t room = each + json_string_length(value), i;
     const char *key;
     json_t *item;
@@ -127,15 +128,15 @@ static int take_part(builder *b, khub_slice_part *part, const char *text)
     return KHUB_OK;
 }
 
-static size_t name_length(const khub_slice_part *part)
+static size_t name_length(const char *text)
 {
-    return (size_t)(strrchr(part->arg, ':') - part->arg);
+    return (size_t)(strrchr(text, ':') - text);
 }
 
 static int same_place(const khub_slice_part *a, const khub_slice_part *b)
 {
-    size_t n = name_length(a);
-    return a->dim == b->dim && n == name_length(b) && !memcmp(a->arg, b->arg, n);
+    size_t n = name_length(a->arg);
+    return a->dim == b->dim && n == name_length(b->arg) && !memcmp(a->arg, b->arg, n);
 }
 
 /* An axis of an argument can be cut in one way only. */
@@ -146,7 +147,7 @@ static int check_once(builder *b, const khub_slice_axis *axes, const khub_slice_
             if (&axis->parts[i] == part) return KHUB_OK;
             if (same_place(&axis->parts[i], part))
                 return khub__fail(b->err, KHUB_E_FORMAT, "%s: \"slices\" names axis %d of \"%.*s\" twice",
-                                  b->where, (int)part->dim, (int)name_length(part), part->arg);
+                                  b->where, (int)part->dim, (int)name_length(part->arg), part->arg);
         }
 }
 
@@ -190,6 +191,95 @@ static int take_slices(builder *b, const json_t *entry)
         khub_slice_axis *axis = &axes[b->spec->slice_count++];
         axis->axis = key;
         rc = take_axis(b, axes, axis, list);
+        if (rc != KHUB_OK) return rc;
+    }
+    return KHUB_OK;
+}
+
+/* "ARG:AXIS", the axis counted from the last when it is below 0. */
+static int take_axis_of(builder *b, khub_shape_rule *rule, const char *text)
+{
+    const char *colon = strrchr(text, ':'), *at = colon ? colon + 1 : text;
+    int from_last = colon && *at == '-';
+    at += from_last;
+    int32_t dim = colon && colon != text ? take_number(&at, KHUB_MAX_NDIM) : -1;
+    if (dim < 0 || *at || dim == (from_last ? 0 : KHUB_MAX_NDIM))
+        return khub__fail(b->err, KHUB_E_FORMAT,
+                          "%s: \"shapes\" has \"%s\", ARG:AXIS is expected (axes 0 to %d, or -1 to -%d from "
+                          "the last)",
+                          b->where, text, KHUB_MAX_NDIM - 1, KHUB_MAX_NDIM);
+    if (!has_arg(b->spec, text, (size_t)(colon - text)))
+        return khub__fail(b->err, KHUB_E_FORMAT, "%s: \"shapes\" has \"%s\", but \"%.*s\" isn't in \"args\"",
+                          b->where, text, (int)(colon - text), text);
+    rule->arg = text;
+    rule->dim = from_last ? -dim : dim;
+    return KHUB_OK;
+}
+
+static int is_extent(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+/* {"min": N, "max": N, "multiple": N}: one of them at least, and nothing else. */
+static int take_range(khub_shape_rule *rule, const json_t *value)
+{
+    const struct {
+        const char *key;
+        int64_t *to;
+    } keys[] = {{"min", &rule->min}, {"max", &rule->max}, {"multiple", &rule->multiple}};
+    size_t taken = 0;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        const json_t *number = json_object_get(value, keys[i].key);
+        if (!number) continue;
+        if (!is_extent(number)) return 0;
+        *keys[i].to = json_integer_value(number);
+        taken++;
+    }
+    return taken && taken == json_object_size(value) && rule->multiple > 0 && rule->min <= rule->max;
+}
+
+static int take_values(builder *b, khub_shape_rule *rule, const json_t *list)
+{
+    size_t count = json_array_size(list);
+    int64_t *values = place(b, count * sizeof(*values));
+    for (size_t i = 0; i < count; i++) {
+        if (!is_extent(json_array_get(list, i))) return 0;
+        values[i] = json_integer_value(json_array_get(list, i));
+    }
+    rule->values = values;
+    rule->value_count = count;
+    return count > 0;
+}
+
+static int take_rule(builder *b, khub_shape_rule *rule, const char *text, const json_t *value)
+{
+    *rule = (khub_shape_rule){.max = INT64_MAX, .multiple = 1};
+    int rc = take_axis_of(b, rule, text), good = is_extent(value);
+    if (rc != KHUB_OK) return rc;
+    if (good)
+        rule->min = rule->max = json_integer_value(value);
+    else
+        good = json_is_array(value) ? take_values(b, rule, value) : take_range(rule, value);
+    return good ? KHUB_OK
+                : khub__fail(b->err, KHUB_E_FORMAT,
+                             "%s: \"shapes\": \"%s\" is an extent, a list of them, or {\"min\", \"max\", "
+                             "\"multiple\"}, from 0 on",
+                             b->where, text);
+}
+
+static int take_shapes(builder *b, const json_t *entry)
+{
+    khub__json_source source = {b->where, b->err};
+    const json_t *shapes = NULL;
+    int rc = khub__json_object(&shapes, entry, "shapes", &source);
+    if (rc != KHUB_OK || !shapes) return rc;
+    khub_shape_rule *rules = place(b, json_object_size(shapes) * sizeof(*rules));
+    b->spec->shapes = rules;
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)shapes, key, value) {
+        rc = take_rule(b, &rules[b->spec->shape_count++], key, value);
         if (rc != KHUB_OK) return rc;
     }
     return KHUB_OK;
@@ -264,6 +354,7 @@ static int take_entry(builder *b, const json_t *entry)
     if (rc == KHUB_OK) rc = khub__json_bool(&spec->deterministic, entry, "deterministic", &source);
     if (rc == KHUB_OK) rc = take_slices(b, entry);
     if (rc == KHUB_OK) rc = take_tolerances(b, entry);
+    if (rc == KHUB_OK) rc = take_shapes(b, entry);
     return rc == KHUB_OK ? take_prepare(b, entry) : rc;
 }
 
@@ -287,14 +378,17 @@ static void place_texts(builder *b, const char *layer)
         axes[i].axis = place_text(b, axes[i].axis, strlen(axes[i].axis));
         khub_slice_part *parts = (khub_slice_part *)(uintptr_t)axes[i].parts;
         for (size_t j = 0; j < axes[i].part_count; j++)
-            parts[j].arg = place_text(b, parts[j].arg, name_length(&parts[j]));
+            parts[j].arg = place_text(b, parts[j].arg, name_length(parts[j].arg));
     }
+    khub_shape_rule *rules = (khub_shape_rule *)(uintptr_t)spec->shapes;
+    for (size_t i = 0; i < spec->shape_count; i++)
+        rules[i].arg = place_text(b, rules[i].arg, name_length(rules[i].arg));
 }
 
 static void note_unknown_keys(const json_t *entry, const char *where, const char *ignored)
 {
-    static const char *const known[] = {"function",      "args",   "dtypes",  "backward",
-                                        "deterministic", "slices", "prepare", "tolerance"};
+    static const char *const known[] = {"function", "args",    "dtypes",    "backward", "deterministic",
+                                        "slices",   "prepare", "tolerance", "shapes"};
     const char *key;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)entry, key, value) {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "layer/shapes.h"
 
 static int no_memory(khub_error *err)
 {
@@ -41,11 +42,13 @@ static khub__group **list_of(khub__decision *d, const khub_slot *slot, const khu
     return &d->lists[first / sizeof(khub__entry) % KHUB__GROUP_LISTS];
 }
 
-static khub__group *find_group(khub__decision *d, const khub_slot *slot, const khub__candidates *all)
+static khub__group *find_group(khub__decision *d, const khub_slot *slot, khub__on on,
+                               const khub__candidates *all)
 {
     khub__group *group = *list_of(d, slot, all);
     for (; group; group = all ? group->next_in_list : group->next)
         if (group->layer == slot->layer && !memcmp(&group->dtype, &slot->dtype, sizeof(slot->dtype)) &&
+            group->on.device == on.device && group->on.capability == on.capability &&
             group->of_runs == (slot->parts != NULL) && (!all || same_candidates(all, &group->all)))
             return group;
     return NULL;
@@ -74,12 +77,12 @@ static int begin_group(khub__group *group, const khub__decision *d, khub_error *
     if (d->forbidden)
         rc = khub__fail(&why, KHUB_E_NOTFOUND, "kernels are switched off by %s", d->forbidden);
     else if (!all->count)
-        rc = khub__candidates_miss(&why, all, d->sources->mapping, group->layer->name, d->sources->on,
-                                   d->mode);
+        rc = khub__candidates_miss(&why, all, d->sources->mapping, group->layer->name, group->on, d->mode);
     return rc == KHUB_OK ? rc : keep_reason(&group->miss, rc, &why, err);
 }
 
-static void find_candidates(khub__candidates *all, const khub__decision *d, const khub_slot *slot)
+static void find_candidates(khub__candidates *all, const khub__decision *d, const khub_slot *slot,
+                            khub__on on)
 {
     khub__wanted_slot parts[KHUB__MAX_RUN];
     khub__wanted_slot wanted = {slot->layer->name, slot->path, parts, slot->part_count,
@@ -87,21 +90,25 @@ static void find_candidates(khub__candidates *all, const khub__decision *d, cons
     if (wanted.part_count > KHUB__MAX_RUN) wanted.part_count = 0; /* no key is that long */
     for (size_t i = 0; i < wanted.part_count; i++)
         parts[i] = (khub__wanted_slot){slot->parts[i]->layer->name, slot->parts[i]->path, NULL, 0, 0};
-    khub__candidates_find(all, d->sources->mapping, &wanted, d->sources->on, d->mode);
+    khub__candidates_find(all, d->sources->mapping, &wanted, on, d->mode);
 }
 
 static int take_group(khub__group **out, khub__decision *d, const khub_slot *slot, khub_error *err)
 {
     int by_path = d->by_path[khub__layer_number(slot->layer)];
     khub__candidates all;
-    if (by_path) find_candidates(&all, d, slot);
-    *out = find_group(d, slot, by_path ? &all : NULL);
+    khub__on on;
+    int rc = khub__sources_on(&on, d->sources, slot, err);
+    if (rc != KHUB_OK) return rc;
+    if (by_path) find_candidates(&all, d, slot, on);
+    *out = find_group(d, slot, on, by_path ? &all : NULL);
     if (*out) return KHUB_OK;
     khub__group *group = khub__calloc(1, sizeof(*group));
     if (!group) return no_memory(err);
-    if (!by_path) find_candidates(&all, d, slot);
+    if (!by_path) find_candidates(&all, d, slot, on);
     *out = group;
     group->layer = slot->layer;
+    group->on = on;
     group->dtype = slot->dtype;
     group->of_runs = slot->parts != NULL;
     group->all = all;
@@ -197,8 +204,9 @@ static int ask_kernels(khub__decision *d, int *any, khub_error *err)
         if (!is_next(d, i)) continue;
         khub__offer *offer = &choice->group->offers[choice->at];
         if (offer->asked || offer->decided || offer->entry->fault || is_off(offer->entry)) continue;
-        offer->asked = khub__sources_ask(d->sources, offer->entry->kernel);
-        if (!offer->asked) return no_memory(err);
+        int rc =
+            khub__sources_ask(&offer->asked, d->sources, offer->entry->kernel, choice->group->on.device, err);
+        if (rc != KHUB_OK) return rc;
     }
     return KHUB_OK;
 }
@@ -231,6 +239,7 @@ static int make_recipe(khub__offer *offer, const khub__decision *d, const khub__
     if (!spec)
         rc = khub_kernel_layer(&spec, source->kernel, entry->layer ? entry->layer : group->layer->name, why);
     if (rc == KHUB_OK) rc = check_promises(d, entry->kernel, spec, why);
+    offer->spec = spec;
     return rc == KHUB_OK
                ? khub__recipe_of(&offer->recipe, d->layers, source, group->layer, group->dtype, spec, why)
                : rc;
@@ -246,7 +255,7 @@ static int decide_offer(khub__offer *offer, const khub__decision *d, const khub_
     return rc == KHUB_OK ? rc : keep_reason(&offer->reason, rc, &why, err);
 }
 
-/* A slot whose weight couldn't be prepared has its own reasons. */
+/* A slot whose shapes don't fit, or whose weight couldn't be prepared, has its own reasons. */
 static int keep_own(khub__choice *choice, int rc, const khub_error *why, khub_error *err)
 {
     if (!choice->own) choice->own = khub__calloc(KHUB__CANDIDATES, sizeof(*choice->own));
@@ -262,7 +271,8 @@ static int try_slot(khub__choice *choice, khub__decision *d, const khub_slot *sl
     int rc = decide_offer(offer, d, group, err);
     if (rc != KHUB_OK) return rc;
     khub_error_clear(&why);
-    rc = offer->recipe ? khub__recipe_fill(&choice->filling, offer->recipe, slot, &why) : KHUB_OK;
+    if (offer->recipe) rc = khub__shapes_fit(offer->spec, offer->entry->kernel, slot, &why);
+    if (offer->recipe && rc == KHUB_OK) rc = khub__recipe_fill(&choice->filling, offer->recipe, slot, &why);
     if (rc != KHUB_OK) {
         rc = keep_own(choice, rc, &why, err);
         if (rc != KHUB_OK) return rc;

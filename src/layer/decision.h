@@ -9,17 +9,19 @@
 /* One candidate of a group of slots. */
 typedef struct khub__offer {
     const khub__entry *entry;
-    khub__asked *asked;   /* NULL: not yet, or it names no kernel */
-    khub__recipe *recipe; /* counted; NULL: it doesn't serve */
-    char *reason;         /* why it doesn't; owned */
+    khub__asked *asked;          /* NULL: not yet, or it names no kernel */
+    khub__recipe *recipe;        /* counted; NULL: it doesn't serve */
+    const khub_layer_spec *spec; /* how, in the words of its entry or of the kernel that was asked for */
+    char *reason;                /* why it doesn't; owned */
     int decided;
 } khub__offer;
 
-/* Slots that a mapping and a kernel can't tell apart: of one layer, dtype, and list of candidates. */
+/* Slots that a mapping and a kernel can't tell apart: of one layer, device, dtype, and list of candidates. */
 typedef struct khub__group {
     struct khub__group *next; /* of the same layer */
     struct khub__group *next_in_list;
     const khub__layer_def *layer;
+    khub__on on;
     khub_dtype dtype;
     int of_runs; /* 1: each stands for several slots, which may be served one by one instead */
     khub__candidates all;

@@ -7,6 +7,7 @@
 /* One kernel to get, and what came of it. */
 typedef struct khub__get {
     const char *name;
+    const char *backend; /* NULL: the platform's own */
     khub_kernel *kernel; /* the caller's; NULL: why not */
     khub_error why;
 } khub__get;
@@ -15,7 +16,6 @@ typedef struct khub__get {
  * of many kernels waits for a Hub that is away once, not for each of them. */
 typedef struct khub__gets {
     const khub_platform *platform;
-    const char *backend;
     khub_hub_options hub;
     int offline;
 } khub__gets;

@@ -151,20 +151,6 @@ static int copy_all(khub_mapping *to, const khub_mapping *from,
     return rc;
 }
 
-int khub__mapping_copy(khub_mapping **out, const khub_mapping *mapping, khub_error *err)
-{
-    int rc = khub__mapping_begin(out, mapping->name, err);
-    if (rc == KHUB_OK) rc = copy_all(*out, mapping, NULL, NULL, err);
-    if (rc == KHUB_OK) {
-        (*out)->built_in = mapping->built_in;
-        (*out)->forbidden_by = mapping->forbidden_by;
-        return KHUB_OK;
-    }
-    khub_mapping_free(*out);
-    *out = NULL;
-    return rc;
-}
-
 int khub_mapping_merge(khub_mapping *mapping, const khub_mapping *over, khub_error *err)
 {
     khub_mapping *merged;

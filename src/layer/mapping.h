@@ -58,9 +58,6 @@ struct khub_mapping {
 /* The default mapping as the environment wants it: DISABLE_KERNEL_MAPPING=1 leaves nothing of it. */
 int khub__mapping_default(khub_mapping **out, khub_error *err);
 
-/* One more reference to each entry; the lists are its own. */
-int khub__mapping_copy(khub_mapping **out, const khub_mapping *mapping, khub_error *err);
-
 /* Where a mapping's text stands: what it is called in messages, and the folder of its file, from which its
  * paths start (NULL: no file, the current directory). */
 typedef struct khub__mapping_place {

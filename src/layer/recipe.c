@@ -62,7 +62,7 @@ static int check_dtype(const maker *m, khub_dtype slot)
     char own[32];
     const char *dtype = khub_dtype_name(slot, own);
     const khub_layer_spec *spec = m->spec;
-    if (!spec->dtypes) return KHUB_OK;
+    if (!spec->dtypes || !slot.bits) return KHUB_OK;
     khub__text served = {0};
     for (size_t i = 0; spec->dtypes[i]; i++) {
         if (!strcmp(spec->dtypes[i], dtype)) {

@@ -2,11 +2,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/readers.h"
 #include "layer/recipe.h"
+#include "layer/shadow.h"
+#include "layer/shapes.h"
 
 #include <stddef.h>
-#include "layer/shadow.h"
 
 enum { MAX_SLOTS = 1 << 20 };
 
@@ -72,6 +74,7 @@ static void slot_free(khub_layers *layers, khub_slot *slot)
     khub__free((void *)(uintptr_t)slot->standard.axes);
     khub__free(slot->shadow);
     khub__free(slot->parts);
+    khub__free(slot->shapes);
     khub__free(slot->path);
     khub__free(slot);
 }
@@ -100,31 +103,57 @@ static int check_new(const khub_layers *layers, const char *path, const char *la
     return KHUB_OK;
 }
 
-int khub_layers_add(khub_layers *layers, const char *path, const char *layer, khub_function standard,
-                    khub_dtype dtype, khub_slot **slot, khub_error *err)
+static int take_device(khub_slot *slot, const khub_slot_options *options, khub_error *err)
 {
+    khub_error why = {0};
+    slot->on = (khub__on){KHUB__DEVICES, KHUB__CAPABILITY_UNKNOWN};
+    if (!options->device) return KHUB_OK;
+    int rc = khub__on_parse(&slot->on, options->device, &why);
+    return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s: %s", slot->path, why.message);
+}
+
+static int make(khub_slot **out, const char *path, const char *layer, khub_function standard,
+                const khub_slot_options *options, khub_error *err)
+{
+    khub_slot *slot = *out = khub__calloc(1, sizeof(*slot));
+    if (!slot || !(slot->path = khub__strdup(path))) return khub__fail_memory(err, "adding a slot");
+    slot->layer = khub__layer_find(layer);
+    slot->dtype = options->dtype;
+    slot->standard.function = standard;
+    slot->standard.in_order = 1;
+    slot->standard.prepared_arg = -1;
+    khub__filling_complete(&slot->standard, slot->layer);
+    atomic_init(&slot->now, &slot->standard);
+    int rc = take_device(slot, options, err);
+    return rc == KHUB_OK ? khub__shapes_take(slot, options, err) : rc;
+}
+
+static int keep(khub_layers *layers, khub_slot *slot, khub_error *err)
+{
+    if (khub__grow((void **)&layers->slots, &layers->capacity, layers->count + 1, sizeof(khub_slot *),
+                   MAX_SLOTS) ||
+        khub__index_add(&layers->by_path, slot->path, (uint32_t)layers->count))
+        return khub__fail_memory(err, "adding a slot");
+    layers->slots[layers->count++] = slot;
+    return KHUB_OK;
+}
+
+int khub_layers_add(khub_layers *layers, const char *path, const char *layer, khub_function standard,
+                    const khub_slot_options *given, khub_slot **slot, khub_error *err)
+{
+    khub_slot_options options;
+    khub_slot *added = NULL;
     if (slot) *slot = NULL;
     int rc = khub__given("khub_layers_add", layers && path && layer, err);
     if (rc == KHUB_OK) rc = check_new(layers, path, layer, err);
-    if (rc != KHUB_OK) return rc;
-    khub_slot *added = khub__calloc(1, sizeof(*added));
-    if (!added || !(added->path = khub__strdup(path)) ||
-        khub__grow((void **)&layers->slots, &layers->capacity, layers->count + 1, sizeof(khub_slot *),
-                   MAX_SLOTS) ||
-        khub__index_add(&layers->by_path, added->path, (uint32_t)layers->count)) {
+    if (rc == KHUB_OK) rc = khub__options(&options, sizeof(options), given, "khub_slot_options", err);
+    if (rc == KHUB_OK) rc = make(&added, path, layer, standard, &options, err);
+    if (rc == KHUB_OK) rc = keep(layers, added, err);
+    if (rc != KHUB_OK)
         slot_free(layers, added);
-        return khub__fail_memory(err, "adding a slot");
-    }
-    added->layer = khub__layer_find(layer);
-    added->dtype = dtype;
-    added->standard.function = standard;
-    added->standard.in_order = 1;
-    added->standard.prepared_arg = -1;
-    khub__filling_complete(&added->standard, added->layer);
-    atomic_init(&added->now, &added->standard);
-    layers->slots[layers->count++] = added;
-    if (slot) *slot = added;
-    return KHUB_OK;
+    else if (slot)
+        *slot = added;
+    return rc;
 }
 
 int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, khub_error *err)
@@ -135,8 +164,9 @@ int khub_slot_bind(khub_slot *slot, const char *arg, const khub_tensor *tensor, 
     if (at < 0)
         return khub__fail(err, KHUB_E_INVAL, "%s: the layer %s has no argument \"%s\"", slot->path,
                           slot->layer->name, arg);
-    slot->bound[at] = tensor;
-    return KHUB_OK;
+    int rc = khub__shapes_agree(slot, at, tensor, err);
+    if (rc == KHUB_OK) slot->bound[at] = tensor;
+    return rc;
 }
 
 /* A run with any of its parts. */

@@ -4,6 +4,7 @@
 
 #include "base/index.h"
 #include "layer/names.h"
+#include "layer/targets.h"
 
 #include <khub/npy.h>
 
@@ -49,7 +50,10 @@ struct khub_slot {
     atomic_int retries; /* 1: a call that a kernel fails in is the standard function's */
     char *path;
     const khub__layer_def *layer;
-    khub_dtype dtype;
+    khub_dtype dtype;        /* {0}: not known */
+    khub__on on;             /* of the device KHUB__DEVICES: where khub_kernelize says */
+    khub_slot_shape *shapes; /* owned, one block with what they point to; NULL: none is known */
+    size_t shape_count;
     atomic_ullong retried;                    /* calls that were, ever */
     int disabled;                             /* the standard function serves, whatever `kernel` is */
     const khub_tensor *bound[KHUB__MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */

@@ -7,17 +7,6 @@
 
 enum { MAX_KERNELS = 65536 };
 
-static int read_mapping(khub_mapping **out, const khub_kernelize_options *options, khub_error *err)
-{
-    if ((options->mapping != NULL) + (options->mapping_file != NULL) + (options->kernels != NULL) > 1)
-        return khub__fail(err, KHUB_E_INVAL,
-                          "khub_kernelize: more than one of mapping, mapping_file and kernels is given");
-    if (options->kernels) return khub__mapping_copy(out, options->kernels, err);
-    if (options->mapping_file) return khub_mapping_read(out, options->mapping_file, err);
-    return options->mapping ? khub_mapping_parse(out, options->mapping, NULL, err)
-                            : khub__mapping_default(out, err);
-}
-
 static int read_hub(khub_hub_options *out, const khub_kernelize_options *options, khub_error *err)
 {
     int rc = khub__options(out, sizeof(*out), options->hub, "khub_hub_options", err);
@@ -34,7 +23,8 @@ int khub__sources_new(khub__sources **out, khub_layers *layers, const khub_kerne
     (*out)->with.platform = options->platform;
     int rc = read_hub(&(*out)->with.hub, options, err);
     if (rc == KHUB_OK) rc = khub__on_parse(&(*out)->on, options->device ? options->device : "cpu", err);
-    if (rc == KHUB_OK) rc = read_mapping(&(*out)->mapping, options, err);
+    if (rc == KHUB_OK && !options->mapping) rc = khub__mapping_default(&(*out)->own_mapping, err);
+    (*out)->mapping = options->mapping ? options->mapping : (*out)->own_mapping;
     if (rc == KHUB_OK) return KHUB_OK;
     khub__sources_free(*out);
     *out = NULL;
@@ -50,25 +40,10 @@ void khub__sources_free(khub__sources *sources)
         khub__free(sources->asked[i]);
     }
     khub__free(sources->asked);
-    khub__index_free(&sources->by_name);
-    khub_mapping_free(sources->mapping);
+    for (size_t i = 0; i < KHUB__DEVICES; i++)
+        khub__index_free(&sources->of_device[i].by_name);
+    khub_mapping_free(sources->own_mapping);
     khub__free(sources);
-}
-
-khub__asked *khub__sources_ask(khub__sources *sources, const char *name)
-{
-    int64_t at = khub__index_find(&sources->by_name, name);
-    if (at >= 0) return sources->asked[at];
-    if (khub__grow((void **)&sources->asked, &sources->capacity, sources->count + 1, sizeof(khub__asked *),
-                   MAX_KERNELS))
-        return NULL;
-    khub__asked *asked = khub__calloc(1, sizeof(*asked));
-    if (!asked || khub__index_add(&sources->by_name, name, (uint32_t)sources->count)) {
-        khub__free(asked);
-        return NULL;
-    }
-    asked->get.name = name;
-    return sources->asked[sources->count++] = asked;
 }
 
 /* A backend by how its names begin ("cu128", "cuda"), and its plain name. */
@@ -81,16 +56,55 @@ static const struct {
     [KHUB__DEVICE_NEURON] = {"neuron", "neuron"}, [KHUB__DEVICE_TPU] = {"tpu", "tpu"},
 };
 
-/* The platform may have another device in mind than the slots are on. */
-static int choose_backend(khub__sources *sources, khub_error *err)
+/* What the platform says of a device. It may have another one in mind than slots are on: then builds are got
+ * for that one's backend, and of its capability nothing is known. */
+static int know(khub__sources *sources, khub__device device, khub_error *err)
 {
-    khub__gets *with = &sources->with;
-    const khub_platform *platform = with->platform;
-    int rc = platform ? KHUB_OK : khub__this_machine(&platform, err);
-    const char *has = rc == KHUB_OK ? khub_platform_backend(platform) : NULL;
-    const char *prefix = backends[sources->on.device].prefix;
-    if (has && strncmp(has, prefix, strlen(prefix)) != 0) with->backend = backends[sources->on.device].name;
+    struct khub__of_device *of = &sources->of_device[device];
+    const khub_platform *platform = sources->with.platform;
+    int rc = of->known || platform ? KHUB_OK : khub__this_machine(&platform, err);
+    if (of->known || rc != KHUB_OK) return rc;
+    const char *has = khub_platform_backend(platform), *prefix = backends[device].prefix;
+    int is_its_own = has && strncmp(has, prefix, strlen(prefix)) == 0;
+    if (has && !is_its_own) of->backend = backends[device].name;
+    of->capability = KHUB__CAPABILITY_UNKNOWN;
+    if (sources->on.device == device) of->capability = sources->on.capability;
+    if (of->capability == KHUB__CAPABILITY_UNKNOWN && is_its_own)
+        of->capability = khub__capability_of(khub_platform_device_arch(platform, 0));
+    of->known = 1;
+    return KHUB_OK;
+}
+
+int khub__sources_on(khub__on *on, khub__sources *sources, const khub_slot *slot, khub_error *err)
+{
+    *on = slot->on.device == KHUB__DEVICES ? sources->on : slot->on;
+    if (on->capability != KHUB__CAPABILITY_UNKNOWN || !khub__has_capabilities(on->device)) return KHUB_OK;
+    int rc = know(sources, on->device, err);
+    if (rc == KHUB_OK) on->capability = sources->of_device[on->device].capability;
     return rc;
+}
+
+int khub__sources_ask(khub__asked **out, khub__sources *sources, const char *name, khub__device device,
+                      khub_error *err)
+{
+    struct khub__of_device *of = &sources->of_device[device];
+    int64_t at = khub__index_find(&of->by_name, name);
+    *out = at >= 0 ? sources->asked[at] : NULL;
+    if (*out) return KHUB_OK;
+    int rc = know(sources, device, err);
+    if (rc != KHUB_OK) return rc;
+    khub__asked *asked = khub__calloc(1, sizeof(*asked));
+    if (!asked ||
+        khub__grow((void **)&sources->asked, &sources->capacity, sources->count + 1, sizeof(khub__asked *),
+                   MAX_KERNELS) ||
+        khub__index_add(&of->by_name, name, (uint32_t)sources->count)) {
+        khub__free(asked);
+        return khub__fail_memory(err, "getting kernels");
+    }
+    asked->get.name = name;
+    asked->get.backend = of->backend;
+    *out = sources->asked[sources->count++] = asked;
+    return KHUB_OK;
 }
 
 static int is_of_hub(const khub__get *get)
@@ -115,8 +129,7 @@ int khub__sources_get(khub__sources *sources, khub_error *err)
 {
     if (sources->done == sources->count) return KHUB_OK;
     khub__get **list = khub__malloc((sources->count - sources->done) * sizeof(*list));
-    int rc = list ? choose_backend(sources, err) : khub__fail_memory(err, "getting kernels");
-    if (rc == KHUB_OK) rc = get_all(sources, list, err);
+    int rc = list ? get_all(sources, list, err) : khub__fail_memory(err, "getting kernels");
     khub__free(list);
     for (; rc == KHUB_OK && sources->done < sources->count; sources->done++) {
         khub__asked *asked = sources->asked[sources->done];

@@ -35,7 +35,7 @@ int khub__is_device_word(const char *text)
     return find_device(text, strcspn(text, ":")) != KHUB__DEVICES;
 }
 
-static int has_capabilities(khub__device device)
+int khub__has_capabilities(khub__device device)
 {
     return device == KHUB__DEVICE_CUDA || device == KHUB__DEVICE_ROCM;
 }
@@ -78,7 +78,7 @@ int khub__target_parse(khub__target *out, const char *text, const char *where, k
         return khub__fail(err, KHUB_E_FORMAT, "%s: \"%.60s\" is no device: " DEVICE_WORDS ", or \"*\"", where,
                           text);
     if (!text[length]) return KHUB_OK;
-    if (!has_capabilities(out->device)) return no_capabilities(text, where, err);
+    if (!khub__has_capabilities(out->device)) return no_capabilities(text, where, err);
     if (!take_range(out, text + length + 1))
         return khub__fail(
             err, KHUB_E_FORMAT,
@@ -114,6 +114,29 @@ int khub__target_is_whole(const khub__target *target)
     return target->min == 0 && target->max == KHUB__CAPABILITY_LAST;
 }
 
+/* Of "gfx942" and "gfx90a" the last two are minor version and stepping, hexadecimal. */
+static int32_t capability_of_gfx(const char *at)
+{
+    int32_t major = 0;
+    size_t length = strcspn(at, ":");
+    if (length < 3 || strspn(at, "0123456789abcdef") < length) return KHUB__CAPABILITY_UNKNOWN;
+    for (const char *end = at + length - 2; at < end; at++) {
+        if (*at > '9' || (major = major * 10 + (*at - '0')) > LARGEST / 10 - 1)
+            return KHUB__CAPABILITY_UNKNOWN;
+    }
+    return *at > '9' ? KHUB__CAPABILITY_UNKNOWN : major * 10 + (*at - '0');
+}
+
+int32_t khub__capability_of(const char *arch)
+{
+    if (!arch) return KHUB__CAPABILITY_UNKNOWN;
+    if (!strncmp(arch, "gfx", 3)) return capability_of_gfx(arch + 3);
+    int32_t major = take_number(&arch);
+    if (major < 0 || major > LARGEST / 10 - 1 || *arch != '.') return KHUB__CAPABILITY_UNKNOWN;
+    arch++;
+    return *arch >= '0' && *arch <= '9' && !arch[1] ? major * 10 + (*arch - '0') : KHUB__CAPABILITY_UNKNOWN;
+}
+
 int khub__on_parse(khub__on *out, const char *text, khub_error *err)
 {
     size_t length = strcspn(text, ":");
@@ -126,7 +149,7 @@ int khub__on_parse(khub__on *out, const char *text, khub_error *err)
     if (out->capability < 0 || *at)
         return khub__fail(err, KHUB_E_INVAL,
                           "\"%.60s\": a device and its capability is wanted (7.5 is 75): cuda:75", text);
-    if (!has_capabilities(out->device))
+    if (!khub__has_capabilities(out->device))
         return khub__fail(err, KHUB_E_INVAL, "\"%.60s\": only cuda and rocm have capabilities", text);
     return KHUB_OK;
 }

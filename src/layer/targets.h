@@ -36,6 +36,7 @@ int khub__target_same(const khub__target *a, const khub__target *b);
 int khub__target_is_whole(const khub__target *target); /* every capability */
 
 const char *khub__device_name(khub__device device); /* "cuda"; "*"; static */
+int khub__has_capabilities(khub__device device);
 /* 1: the word begins as a device does ("cuda:x"), so it wasn't meant as a mode. */
 int khub__is_device_word(const char *text);
 
@@ -44,6 +45,10 @@ typedef struct khub__on {
     khub__device device; /* not ANY */
     int32_t capability;  /* or KHUB__CAPABILITY_UNKNOWN */
 } khub__on;
+
+/* What the arch of a device makes of its capability: "9.0" is 90, "gfx942" 94; else
+ * KHUB__CAPABILITY_UNKNOWN. NULL is unknown, too. */
+int32_t khub__capability_of(const char *arch);
 
 /* "cpu", "cuda", "cuda:89". KHUB_E_INVAL. */
 int khub__on_parse(khub__on *out, const char *text, khub_error *err);

@@ -55,9 +55,18 @@ static int add_slot(khub_slot **slot, khub_layers *layers, const khub__call_set 
     khub_function standard;
     const khub_slot_axis *axes;
     const char *layer = c->layer->name;
+    khub_slot_options options;
+    khub_slot_shape shapes[KHUB__MAX_ARGS];
+    KHUB_INIT(&options);
+    options.dtype = c->dtype;
+    options.shapes = shapes;
+    for (int32_t i = 0; i < c->layer->arg_count; i++)
+        if (khub_value_tensor(&set->args[i]))
+            shapes[options.shape_count++] =
+                (khub_slot_shape){c->layer->args[i].name, c->args[i].ndim, c->args[i].shape};
     snprintf(path, sizeof(path), "%zu", number);
     int rc = khub_standard(&standard, layer, err);
-    if (rc == KHUB_OK) rc = khub_layers_add(layers, path, layer, standard, c->dtype, slot, err);
+    if (rc == KHUB_OK) rc = khub_layers_add(layers, path, layer, standard, &options, slot, err);
     size_t count = khub_standard_axes(layer, &axes);
     if (rc == KHUB_OK && count) rc = khub_slot_slice(*slot, axes, count, err);
     for (int32_t i = 0; i < c->layer->arg_count && rc == KHUB_OK; i++)

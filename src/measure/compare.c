@@ -13,7 +13,7 @@ typedef struct job {
     khub_compare_report *report;
     khub_compare_options options;
     const char *wanted, *other; /* as the caller named them; wanted NULL: `function` */
-    khub__target function;
+    khub__subject function;
     khub_kernel *kernel, *other_kernel;
     khub_layer_spec inline_spec; /* of options.layer */
     khub__threads *threads;
@@ -108,11 +108,11 @@ static int open_all(job *j, khub_error *err)
 }
 
 /* What the layer's function is compared with. */
-static int find_other(khub__target *out, const job *j, const khub__layer_def *layer, khub_error *err)
+static int find_other(khub__subject *out, const job *j, const khub__layer_def *layer, khub_error *err)
 {
     char name[NAME];
     const char *what = "";
-    *out = (khub__target){.name = "standard", .layer = layer};
+    *out = (khub__subject){.name = "standard", .layer = layer};
     if (!j->other) return khub_standard(&out->function, layer->name, err);
     int rc = split(name, &what, j->other, err);
     out->name = j->other;
@@ -121,12 +121,12 @@ static int find_other(khub__target *out, const job *j, const khub__layer_def *la
                          : rc;
 }
 
-static int find_target(khub__target *out, const job *j, const khub_compare_layer *layer, khub_error *err)
+static int find_target(khub__subject *out, const job *j, const khub_compare_layer *layer, khub_error *err)
 {
     *out = j->function;
     if (!j->wanted) return KHUB_OK; /* a function of the program's own */
     *out =
-        (khub__target){.name = layer->kernel, .layer = khub__layer_find(layer->layer), .kernel = j->kernel};
+        (khub__subject){.name = layer->kernel, .layer = khub__layer_find(layer->layer), .kernel = j->kernel};
     out->spec = &j->inline_spec;
     return j->options.layer ? KHUB_OK : khub_kernel_layer(&out->spec, j->kernel, layer->layer, err);
 }
@@ -321,11 +321,11 @@ int khub_compare_function(khub_compare_report **out, const char *layer, khub_fun
         khub_compare_free(j.report);
         return rc;
     }
-    j.function = (khub__target){.name = "function",
-                                .layer = khub__layer_find(layer),
-                                .function = function,
-                                .axes = axes,
-                                .axis_count = axis_count};
+    j.function = (khub__subject){.name = "function",
+                                 .layer = khub__layer_find(layer),
+                                 .function = function,
+                                 .axes = axes,
+                                 .axis_count = axis_count};
     khub_compare_layer *only = &j.report->layers[0];
     snprintf(only->layer, sizeof(only->layer), "%s", layer);
     snprintf(only->other, sizeof(only->other), "standard");

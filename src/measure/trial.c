@@ -64,7 +64,7 @@ static void place_free(place *p)
 }
 
 /* What the kernel says of the layer, made for this slot. */
-static int fit(place *p, const khub__target *target, khub_dtype dtype, khub_error *err)
+static int fit(place *p, const khub__subject *target, khub_dtype dtype, khub_error *err)
 {
     khub__recipe *recipe;
     p->source = (khub__source){.uses = 1, .kernel = (khub_kernel *)(uintptr_t)target->kernel};
@@ -75,13 +75,16 @@ static int fit(place *p, const khub__target *target, khub_dtype dtype, khub_erro
     return rc;
 }
 
-static int place_new(place *p, const khub__target *target, const trial *t, const khub_tensor *weight,
+static int place_new(place *p, const khub__subject *target, const trial *t, const khub_tensor *weight,
                      khub_error *err)
 {
     const char *bound = target->spec ? target->spec->prepare_arg : NULL;
+    khub_slot_options options;
+    KHUB_INIT(&options);
+    options.dtype = t->c->dtype;
     int rc = khub_layers_new(&p->layers, err);
     if (rc == KHUB_OK)
-        rc = khub_layers_add(p->layers, t->c->layer->name, t->c->layer->name, target->function, t->c->dtype,
+        rc = khub_layers_add(p->layers, t->c->layer->name, t->c->layer->name, target->function, &options,
                              &p->slot, err);
     if (rc == KHUB_OK && target->axis_count)
         rc = khub_slot_slice(p->slot, target->axes, target->axis_count, err);

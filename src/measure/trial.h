@@ -9,7 +9,7 @@
 #include <khub/compare.h>
 
 /* A function as it serves a layer. Everything borrowed. */
-typedef struct khub__target {
+typedef struct khub__subject {
     const char *name; /* "khub/norm", "standard" */
     const khub__layer_def *layer;
     const khub_kernel *kernel; /* NULL: the next three */
@@ -17,7 +17,7 @@ typedef struct khub__target {
     khub_function function;
     const khub_slot_axis *axes;
     size_t axis_count;
-} khub__target;
+} khub__subject;
 
 /* The ways, in the order they are tried. What ends the process is left out from then on. */
 typedef enum khub__stage {
@@ -51,8 +51,8 @@ typedef struct khub__progress {
 
 /* What cases are tried with. */
 typedef struct khub__tester {
-    khub__target target, other; /* other.name NULL: there is none */
-    khub_compare_layer *layer;  /* findings go there; shared */
+    khub__subject target, other; /* other.name NULL: there is none */
+    khub_compare_layer *layer;   /* findings go there; shared */
     khub__progress *progress;
     khub__threads *threads;
 } khub__tester;

@@ -18,7 +18,7 @@ struct builder {
     khub_error *err;
 };
 
-static const khub_dtype float32 = {KHUB_DTYPE_FLOAT, 32, 1};
+static const khub_slot_options of_float32 = {sizeof(of_float32), {KHUB_DTYPE_FLOAT, 32, 1}, NULL, NULL, 0};
 
 /* A slot, or with parts a run. */
 static int add_run(khub_slot **slot, struct builder *b, const char *layer, const char *path,
@@ -28,9 +28,9 @@ static int add_run(khub_slot **slot, struct builder *b, const char *layer, const
     const khub_slot_axis *axes;
     int rc = khub_standard(&standard, layer, b->err);
     if (rc == KHUB_OK)
-        rc = parts
-                 ? khub_layers_add_run(b->layers, path, layer, standard, float32, parts, count, slot, b->err)
-                 : khub_layers_add(b->layers, path, layer, standard, float32, slot, b->err);
+        rc = parts ? khub_layers_add_run(b->layers, path, layer, standard, &of_float32, parts, count, slot,
+                                         b->err)
+                   : khub_layers_add(b->layers, path, layer, standard, &of_float32, slot, b->err);
     if (rc != KHUB_OK) return rc;
     size_t axis_count = khub_standard_axes(layer, &axes);
     return khub_slot_slice(*slot, axes, axis_count, b->err);

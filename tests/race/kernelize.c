@@ -57,7 +57,7 @@ static void print_slots(const khub_report *report)
         printf("%s %s\n", line->kernel ? line->kernel : "-", line->kernel ? line->commit : line->reason);
 }
 
-static void one_round(khub_layers *layers, const char *mapping)
+static void one_round(khub_layers *layers, const khub_mapping *mapping)
 {
     khub_error err = {0};
     khub_hub_options hub;
@@ -84,13 +84,16 @@ int main(int argc, char **argv)
     caller = pthread_self();
     stop_at = atoi(argv[2]);
     for (int i = 0; i < count; i++) /* the layers' names do as paths */
-        if (khub_layers_add(layers, layers_there[i], layers_there[i], (khub_function){nothing, NULL},
-                            khub_dtype_of(KHUB_DTYPE_FLOAT, 32), NULL, &err) != KHUB_OK)
+        if (khub_layers_add(layers, layers_there[i], layers_there[i], (khub_function){nothing, NULL}, NULL,
+                            NULL, &err) != KHUB_OK)
             return 2;
-    char *mapping = mapping_of(argv + 3, count);
+    char *text = mapping_of(argv + 3, count);
+    khub_mapping *mapping;
+    if (khub_mapping_parse(&mapping, text, NULL, &err) != KHUB_OK) return 2;
     for (int i = 0; i < atoi(argv[1]); i++)
         one_round(layers, mapping);
-    free(mapping);
+    khub_mapping_free(mapping);
+    free(text);
     khub_layers_free(layers);
     return 0;
 }

@@ -69,9 +69,7 @@ static khub_slot *fill(khub_layers *layers, const char *path, khub_call_fn call,
     khub_slot *slot;
     khub_error err = {0};
     khub_function standard = {failing, NULL};
-    ck_khub_ok(
-        khub_layers_add(layers, path, "Linear", standard, khub_dtype_of(KHUB_DTYPE_FLOAT, 32), &slot, &err),
-        &err);
+    ck_khub_ok(khub_layers_add(layers, path, "Linear", standard, NULL, &slot, &err), &err);
     khub_filling *f = calloc(1, sizeof(*f));
     f->function.call = call;
     f->in_order = 1;

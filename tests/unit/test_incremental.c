@@ -1,6 +1,7 @@
 /* kernelize again, with other options, and what it leaves as it was; modes and promises; calls that fail. */
 #include "unit.h"
 
+#include "mappings.h"
 #include "failing_memory.h"
 #include "fakes.h"
 
@@ -14,7 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1};
+static const khub_slot_options f32 = {sizeof(f32), {KHUB_DTYPE_FLOAT, 32, 1}, NULL, NULL, 0};
 static int standard_calls;
 
 /* out = x + 1, so that what stood in x matters */
@@ -46,7 +47,7 @@ static void make(struct model *m)
     *m = (struct model){.weights = {{3, 1}, {5, 1}}, .shape = {2}};
     ck_khub_ok(khub_layers_new(&m->layers, &err), &err);
     for (int i = 0; i < SLOTS; i++)
-        ck_khub_ok(khub_layers_add(m->layers, paths[i], layers[i], (khub_function){standard, NULL}, f32,
+        ck_khub_ok(khub_layers_add(m->layers, paths[i], layers[i], (khub_function){standard, NULL}, &f32,
                                    &m->slot[i], &err),
                    &err);
     for (int i = 0; i < 2; i++) {
@@ -75,7 +76,7 @@ static khub_kernelize_options options_of(const char *pattern)
 {
     khub_kernelize_options options;
     KHUB_INIT(&options);
-    options.mapping = mapping(pattern);
+    options.mapping = mapping_of(mapping(pattern));
     return options;
 }
 
@@ -173,7 +174,7 @@ static long allocations(int slots)
     for (int i = 0; i < slots; i++) {
         snprintf(path, sizeof(path), "s.%d", i);
         ck_khub_ok(khub_layers_add(layers, path, i % 2 ? "GeLU" : "SiLU", (khub_function){standard, NULL},
-                                   f32, NULL, &err),
+                                   &f32, NULL, &err),
                    &err);
     }
     khub_kernelize_options options = options_of("{\"GeLU\":\"$\",\"SiLU\":\"$\"}");
@@ -362,9 +363,9 @@ START_TEST(runs_and_their_parts)
     ck_khub_ok(khub_layers_new(&layers, &err), &err);
     for (int i = 0; i < 2; i++)
         ck_khub_ok(khub_layers_add(layers, i ? "m.act" : "m.norm", i ? "GeLU" : "RMSNorm",
-                                   (khub_function){standard, NULL}, f32, &part[i], &err),
+                                   (khub_function){standard, NULL}, &f32, &part[i], &err),
                    &err);
-    ck_khub_ok(khub_layers_add_run(layers, "m", "RMSNorm", (khub_function){standard, NULL}, f32, part, 2,
+    ck_khub_ok(khub_layers_add_run(layers, "m", "RMSNorm", (khub_function){standard, NULL}, &f32, part, 2,
                                    &run, &err),
                &err);
     ck_khub_ok(khub_slot_bind(part[0], "weight", &weight, &err), &err);
@@ -499,9 +500,14 @@ static int kernelize_often(void *user, khub_error *err)
 {
     struct model *m = user;
     khub_report *report = NULL;
-    khub_kernelize_options options = options_of(everything);
+    khub_mapping *parsed;
+    khub_kernelize_options options;
+    KHUB_INIT(&options);
     options.on_error = KHUB_ON_ERROR_STANDARD;
-    int rc = khub_kernelize(m->layers, &options, &report, err);
+    int rc = khub_mapping_parse(&parsed, mapping(everything), NULL, err);
+    if (rc != KHUB_OK) return rc;
+    options.mapping = parsed;
+    rc = khub_kernelize(m->layers, &options, &report, err);
     khub_report_free(report);
     float out[2];
     if (rc == KHUB_OK) rc = call(m->slot[RELU], out, err);
@@ -509,6 +515,7 @@ static int kernelize_often(void *user, khub_error *err)
     size_t count;
     if (rc == KHUB_OK) rc = khub_layers_match(&found, &count, m->layers, "a.*", err);
     khub_free(found);
+    khub_mapping_free(parsed);
     khub_standardize(m->layers);
     return rc;
 }

@@ -13,7 +13,8 @@ static const char whole[] =
             " \"slices\": {\"rows\": [\"out:0\", \"x:0\"],"
             "              \"columns\": [\"out:1\", \"weight:0/16\", \"bias:0\"]},"
             " \"prepare\": {\"weight\": \"linear_pack\"},"
-            " \"tolerance\": {\"float32\": {\"ulp\": 0.5}, \"bfloat16\": {\"ulp\": 1}}}");
+            " \"tolerance\": {\"float32\": {\"ulp\": 0.5}, \"bfloat16\": {\"ulp\": 1}},"
+            " \"shapes\": {\"x:-1\": [64, 128], \"weight:0\": {\"max\": 8, \"multiple\": 2}, \"out:1\": 7}}");
 
 START_TEST(the_example_of_the_documentation)
 {
@@ -51,6 +52,15 @@ START_TEST(the_example_of_the_documentation)
     ck_assert_str_eq(spec->tolerances[0].dtype, "float32");
     ck_assert_double_eq(spec->tolerances[0].ulp, 0.5);
     ck_assert_str_eq(spec->tolerances[1].dtype, "bfloat16");
+    ck_assert_uint_eq(spec->shape_count, 3);
+    const khub_shape_rule *rules = spec->shapes;
+    ck_assert_str_eq(rules[0].arg, "x");
+    ck_assert_int_eq(rules[0].dim, -1);
+    ck_assert(rules[0].value_count == 2 && rules[0].values[0] == 64 && rules[0].values[1] == 128);
+    ck_assert_str_eq(rules[1].arg, "weight");
+    ck_assert(rules[1].dim == 0 && !rules[1].values && rules[1].min == 0 && rules[1].max == 8 &&
+              rules[1].multiple == 2);
+    ck_assert(rules[2].dim == 1 && rules[2].min == 7 && rules[2].max == 7 && rules[2].multiple == 1);
     khub__layers_free(&layers);
 }
 END_TEST
@@ -124,6 +134,31 @@ START_TEST(what_is_wrong_is_named)
          "\"y\" isn't in \"args\"", KHUB_E_FORMAT},
         {FILE_OF("{\"function\": \"f\", \"slices\": {\"r\": [\"x:0\"], \"c\": [\"y:0\", \"x:0/2\"]}}"),
          "names axis 0 of \"x\" twice", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": []}"), "\"shapes\" is an array", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x\": 1}}"), "has \"x\", ARG:AXIS", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:\": 1}}"), "ARG:AXIS", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\":0\": 1}}"), "ARG:AXIS", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:8\": 1}}"), "axes 0 to 7, or -1 to -8",
+         KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:-0\": 1}}"), "ARG:AXIS", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:-9\": 1}}"), "ARG:AXIS", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0/2\": 1}}"), "ARG:AXIS", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": -1}}"), "is an extent, a list", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": 1.5}}"), "is an extent", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": []}}"), "is an extent", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": [1, \"2\"]}}"), "is an extent", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": {}}}"), "is an extent", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": {\"most\": 2}}}"), "is an extent",
+         KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": {\"min\": 3, \"max\": 2}}}"), "is an extent",
+         KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": {\"multiple\": 0}}}"), "is an extent",
+         KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": {\"min\": 1, \"other\": 2}}}"), "is an extent",
+         KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"shapes\": {\"x:0\": null}}"), "is an extent", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"args\": [\"x\"], \"shapes\": {\"y:0\": 1}}"),
+         "\"y\" isn't in \"args\"", KHUB_E_FORMAT},
         {FILE_OF("{\"function\": \"f\", \"prepare\": \"x\"}"), "\"prepare\" is a string", KHUB_E_FORMAT},
         {FILE_OF("{\"function\": \"f\", \"prepare\": {}}"), "names 0 arguments", KHUB_E_FORMAT},
         {FILE_OF("{\"function\": \"f\", \"prepare\": {\"a\": \"p\", \"b\": \"q\"}}"), "names 2 arguments",

@@ -2,6 +2,7 @@
  * L1, L2, L4, L5 and B1 of the user reports, as far as one mode and one device go. */
 #include "unit.h"
 
+#include "mappings.h"
 #include "failing_memory.h"
 #include "fakes.h"
 
@@ -18,7 +19,7 @@ static int standard(void *self, const khub_value *args, int32_t n, khub_value *r
     return 0;
 }
 
-static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1};
+static const khub_slot_options f32 = {sizeof(f32), {KHUB_DTYPE_FLOAT, 32, 1}, NULL, NULL, 0};
 
 /* A mapping text with $ standing for the path of the fake repository. */
 static const char *mapping(const char *pattern)
@@ -43,9 +44,9 @@ static khub_layers *slots(khub_slot **gelu, khub_slot **silu, khub_slot **relu)
     khub_layers *layers;
     khub_function f = {standard, NULL};
     ck_khub_ok(khub_layers_new(&layers, &err), &err);
-    ck_khub_ok(khub_layers_add(layers, "m.gelu", "GeLU", f, f32, gelu, &err), &err);
-    ck_khub_ok(khub_layers_add(layers, "m.silu", "SiLU", f, f32, silu, &err), &err);
-    ck_khub_ok(khub_layers_add(layers, "m.relu", "ReLU", f, f32, relu, &err), &err);
+    ck_khub_ok(khub_layers_add(layers, "m.gelu", "GeLU", f, &f32, gelu, &err), &err);
+    ck_khub_ok(khub_layers_add(layers, "m.silu", "SiLU", f, &f32, silu, &err), &err);
+    ck_khub_ok(khub_layers_add(layers, "m.relu", "ReLU", f, &f32, relu, &err), &err);
     return layers;
 }
 
@@ -55,7 +56,7 @@ static khub_report *kernelize(khub_layers *layers, const char *text)
     khub_report *report;
     khub_kernelize_options options;
     KHUB_INIT(&options);
-    options.mapping = text;
+    options.mapping = mapping_of(text);
     ck_khub_ok(khub_kernelize(layers, &options, &report, &err), &err);
     return report;
 }
@@ -185,7 +186,7 @@ START_TEST(a_miss_is_told_once_per_layer)
     char path[32];
     for (int i = 0; i < 20; i++) {
         snprintf(path, sizeof(path), "more.%d", i);
-        ck_khub_ok(khub_layers_add(layers, path, "GeLU", (khub_function){standard, NULL}, f32, NULL, &err),
+        ck_khub_ok(khub_layers_add(layers, path, "GeLU", (khub_function){standard, NULL}, &f32, NULL, &err),
                    &err);
     }
     khub_set_log(count_notice, NULL);
@@ -253,7 +254,7 @@ START_TEST(a_fetch_that_is_canceled)
     hub.progress = stop;
     hub.progress_user = &asked;
     KHUB_INIT(&options);
-    options.mapping = mapping("{\"ReLU\": \"$\", \"GeLU\": \"org/other@v1\"}");
+    options.mapping = mapping_of(mapping("{\"ReLU\": \"$\", \"GeLU\": \"org/other@v1\"}"));
     options.hub = &hub;
     ck_khub_fails(khub_kernelize(layers, &options, &report, &err), &err, KHUB_E_CANCELED, "");
     ck_assert_ptr_null(report);
@@ -274,16 +275,19 @@ static int kernelize_once(void *file, khub_error *err)
     khub_report *report = NULL;
     khub_kernelize_options options;
     KHUB_INIT(&options);
-    options.mapping_file = file;
-    int rc = khub_layers_new(&layers, err);
+    khub_mapping *mapping = NULL;
+    int rc = khub_mapping_read(&mapping, file, err);
+    options.mapping = mapping;
+    if (rc == KHUB_OK) rc = khub_layers_new(&layers, err);
     if (rc == KHUB_OK)
-        rc = khub_layers_add(layers, "a", "GeLU", (khub_function){standard, NULL}, f32, NULL, err);
+        rc = khub_layers_add(layers, "a", "GeLU", (khub_function){standard, NULL}, &f32, NULL, err);
     if (rc == KHUB_OK)
-        rc = khub_layers_add(layers, "b", "ReLU", (khub_function){standard, NULL}, f32, NULL, err);
+        rc = khub_layers_add(layers, "b", "ReLU", (khub_function){standard, NULL}, &f32, NULL, err);
     if (rc == KHUB_OK) rc = khub_kernelize(layers, &options, &report, err);
     if (rc == KHUB_OK) rc = khub_kernelize(layers, &options, NULL, err);
     khub_report_free(report);
     khub_layers_free(layers);
+    khub_mapping_free(mapping);
     return rc;
 }
 

@@ -2,6 +2,7 @@
  * test_kernelize.c. */
 #include "unit.h"
 
+#include "mappings.h"
 #include "base/memory.h"
 #include "layer/slot.h"
 
@@ -23,15 +24,15 @@ static int record(void *self, const khub_value *args, int32_t n, khub_value *res
     return self ? khub_raise("ValueError", "%s", (const char *)self) : 0;
 }
 
-static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1};
+static const khub_slot_options f32 = {sizeof(f32), {KHUB_DTYPE_FLOAT, 32, 1}, NULL, NULL, 0};
 
 static khub_layers *two_slots(khub_slot **norm, khub_slot **act, khub_error *err)
 {
     khub_layers *layers;
     khub_function f = {record, NULL};
     ck_khub_ok(khub_layers_new(&layers, err), err);
-    ck_khub_ok(khub_layers_add(layers, "a.norm", "RMSNorm", f, f32, norm, err), err);
-    ck_khub_ok(khub_layers_add(layers, "a.act", "GeLU", f, f32, act, err), err);
+    ck_khub_ok(khub_layers_add(layers, "a.norm", "RMSNorm", f, &f32, norm, err), err);
+    ck_khub_ok(khub_layers_add(layers, "a.act", "GeLU", f, &f32, act, err), err);
     return layers;
 }
 
@@ -45,9 +46,9 @@ START_TEST(slots_call_what_is_in_them)
     ck_assert_int_eq(seen[2].as.i64, 3);
     ck_khub_fails(khub_slot_call(norm, args, 3, &err), &err, KHUB_E_INVAL,
                   "a.norm: RMSNorm takes 4 arguments, 3");
-    ck_khub_fails(khub_layers_add(layers, "a.norm", "GeLU", (khub_function){record, NULL}, f32, NULL, &err),
+    ck_khub_fails(khub_layers_add(layers, "a.norm", "GeLU", (khub_function){record, NULL}, &f32, NULL, &err),
                   &err, KHUB_E_INVAL, "a slot of this path");
-    ck_khub_fails(khub_layers_add(layers, "b", "Gelu", (khub_function){record, NULL}, f32, NULL, &err), &err,
+    ck_khub_fails(khub_layers_add(layers, "b", "Gelu", (khub_function){record, NULL}, &f32, NULL, &err), &err,
                   KHUB_E_INVAL, "no layer \"Gelu\"");
     ck_khub_fails(khub_slot_bind(norm, "bias", NULL, &err), &err, KHUB_E_INVAL, "no argument \"bias\"");
     khub_layers_free(layers);
@@ -62,7 +63,7 @@ START_TEST(a_failing_function_is_told_with_its_slot)
     khub_slot *slot;
     char words[] = "x is too long";
     ck_khub_ok(khub_layers_new(&layers, &err), &err);
-    ck_khub_ok(khub_layers_add(layers, "enc.0", "GeLU", (khub_function){record, words}, f32, &slot, &err),
+    ck_khub_ok(khub_layers_add(layers, "enc.0", "GeLU", (khub_function){record, words}, &f32, &slot, &err),
                &err);
     const khub_value args[2] = {khub_arg_none(), khub_arg_none()};
     ck_khub_fails(khub_slot_call(slot, args, 2, &err), &err, KHUB_E_KERNEL, "enc.0 (standard): ");
@@ -106,7 +107,7 @@ START_TEST(misses_are_reasons)
     khub_report *report;
     khub_kernelize_options options;
     KHUB_INIT(&options);
-    options.mapping = "{\"GeLU\": \"/nowhere/at-all\"}";
+    options.mapping = mapping_of("{\"GeLU\": \"/nowhere/at-all\"}");
     ck_khub_ok(khub_kernelize(layers, &options, &report, &err), &err);
     ck_assert_uint_eq(khub_report_count(report), 2);
     ck_assert_uint_eq(khub_report_filled(report), 0);
@@ -141,7 +142,7 @@ START_TEST(required_is_what_is_named)
     KHUB_INIT(&options);
     options.fallback = KHUB_FALLBACK_NAMED;
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        options.mapping = table[i].mapping;
+        options.mapping = mapping_of(table[i].mapping);
         if (!table[i].words) {
             ck_khub_ok(khub_kernelize(layers, &options, NULL, &err), &err);
             continue;
@@ -173,21 +174,21 @@ START_TEST(mapping_files_are_named)
     khub_layers *layers = two_slots(&norm, &act, &err);
     khub_kernelize_options options;
     KHUB_INIT(&options);
+    khub_mapping *mapping;
     close(mkstemp(file));
-    options.mapping_file = file;
     write_text(file, "{\n\"GeLU\": \n}");
     snprintf(words, sizeof(words), "%s:3: not valid JSON", file);
-    ck_khub_fails(khub_kernelize(layers, &options, NULL, &err), &err, KHUB_E_FORMAT, words);
+    ck_khub_fails(khub_mapping_read(&mapping, file, &err), &err, KHUB_E_FORMAT, words);
     write_text(file, "{\"GeLU\": {}}");
+    ck_khub_ok(khub_mapping_read(&mapping, file, &err), &err);
+    options.mapping = mapping;
     ck_khub_ok(khub_kernelize(layers, &options, &report, &err), &err);
     snprintf(words, sizeof(words), "%s: GeLU: \"kernel\" is missing", file);
     ck_assert_str_eq(khub_report_at(report, 1)->reason, words);
     khub_report_free(report);
-    options.mapping = "{}";
-    ck_khub_fails(khub_kernelize(layers, &options, NULL, &err), &err, KHUB_E_INVAL, "mapping_file");
-    options.mapping = NULL;
+    khub_mapping_free(mapping);
     remove(file);
-    ck_khub_fails(khub_kernelize(layers, &options, NULL, &err), &err, KHUB_E_NOTFOUND, file);
+    ck_khub_fails(khub_mapping_read(&mapping, file, &err), &err, KHUB_E_NOTFOUND, file);
     khub_layers_free(layers);
 }
 END_TEST
@@ -246,7 +247,7 @@ START_TEST(slots_by_pattern)
     size_t count;
     ck_khub_ok(khub_layers_new(&layers, &err), &err);
     for (size_t i = 0; i < 5; i++)
-        ck_khub_ok(khub_layers_add(layers, paths[i], "GeLU", (khub_function){record, NULL}, f32, NULL, &err),
+        ck_khub_ok(khub_layers_add(layers, paths[i], "GeLU", (khub_function){record, NULL}, &f32, NULL, &err),
                    &err);
     ck_assert_uint_eq(khub_layers_count(layers), 5);
     ck_assert_str_eq(khub_slot_path(khub_layers_at(layers, 4)), "pool");

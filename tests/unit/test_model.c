@@ -3,6 +3,8 @@
 #include "failing_memory.h"
 #include "unit.h"
 
+#include "mappings.h"
+
 #include <khub/model.h>
 
 #include "model/pooling.h"
@@ -191,7 +193,7 @@ START_TEST(slots_are_named_as_in_transformers)
     khub_report *report;
     khub_error err = {0};
     KHUB_INIT(&options);
-    options.mapping = "{}";
+    options.mapping = mapping_of("{}");
     ck_khub_ok(khub_kernelize(khub_model_layers(model), &options, &report, &err), &err);
     ck_assert_uint_eq(khub_report_count(report), sizeof(paths) / sizeof(*paths));
     for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {

@@ -8,7 +8,7 @@
 
 #include <fenv.h>
 
-static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1};
+static const khub_slot_options f32 = {sizeof(f32), {KHUB_DTYPE_FLOAT, 32, 1}, NULL, NULL, 0};
 
 static int twice(void *self, const khub_value *args, int32_t n, khub_value *result)
 {
@@ -31,10 +31,16 @@ static int kernelize_from(khub_layers *layers, const char *repository, const cha
     KHUB_INIT(&options);
     snprintf(mapping, sizeof(mapping), "{\"ReLU\": {\"kernel\": \"%s\", \"function\": \"%s\"}}",
              fake_repository(repository), function);
-    options.mapping = mapping;
-    options.platform = platform;
+    khub_mapping *parsed;
     khub_report_free(report);
-    return khub_kernelize(layers, &options, &report, err);
+    report = NULL;
+    int rc = khub_mapping_parse(&parsed, mapping, NULL, err);
+    if (rc != KHUB_OK) return rc;
+    options.mapping = parsed;
+    options.platform = platform;
+    rc = khub_kernelize(layers, &options, &report, err);
+    khub_mapping_free(parsed);
+    return rc;
 }
 
 static int kernelize(khub_layers *layers, const char *function, khub_error *err)
@@ -57,10 +63,10 @@ static int model_open(model *m, khub_error *err)
     } slots[] = {{"m.a", &m->a}, {"m.b", &m->b}, {"r.x", &m->x}, {"r.y", &m->y}};
     int rc = khub_layers_new(&m->layers, err);
     for (int i = 0; rc == KHUB_OK && i < 4; i++)
-        rc = khub_layers_add(m->layers, slots[i].path, "ReLU", doubling, f32, slots[i].slot, err);
+        rc = khub_layers_add(m->layers, slots[i].path, "ReLU", doubling, &f32, slots[i].slot, err);
     khub_slot *const parts[] = {m->x, m->y};
     if (rc == KHUB_OK)
-        rc = khub_layers_add_run(m->layers, "r", "ReLU", doubling, f32, parts, 2, &m->run, err);
+        rc = khub_layers_add_run(m->layers, "r", "ReLU", doubling, &f32, parts, 2, &m->run, err);
     return rc;
 }
 
@@ -246,9 +252,9 @@ START_TEST(runs_that_overlap)
     khub_slot *z, *other;
     platform = fake_platform();
     ck_khub_ok(model_open(&m, &err), &err);
-    ck_khub_ok(khub_layers_add(m.layers, "r.z", "ReLU", doubling, f32, &z, &err), &err);
+    ck_khub_ok(khub_layers_add(m.layers, "r.z", "ReLU", doubling, &f32, &z, &err), &err);
     khub_slot *const parts[] = {m.y, z};
-    ck_khub_ok(khub_layers_add_run(m.layers, "r2", "ReLU", doubling, f32, parts, 2, &other, &err), &err);
+    ck_khub_ok(khub_layers_add_run(m.layers, "r2", "ReLU", doubling, &f32, parts, 2, &other, &err), &err);
     ck_khub_ok(kernelize(m.layers, "add_one", &err), &err);
     ck_assert_int_eq(khub_slot_is_served(m.run), 1);
     ck_assert_int_eq(khub_slot_is_served(other), 0);
@@ -264,7 +270,7 @@ START_TEST(what_is_no_run)
     model m = opened(), other = opened();
     khub_error err = {0};
     khub_slot *deep, *run;
-    ck_khub_ok(khub_layers_add(m.layers, "m.c.d", "ReLU", doubling, f32, &deep, &err), &err);
+    ck_khub_ok(khub_layers_add(m.layers, "m.c.d", "ReLU", doubling, &f32, &deep, &err), &err);
     khub_slot *const alone[] = {m.a}, *const apart[] = {m.a, deep}, *const foreign[] = {m.a, other.b},
                      *const hole[] = {m.a, NULL}, *const good[] = {m.a, m.b};
     const struct {
@@ -278,7 +284,7 @@ START_TEST(what_is_no_run)
                  {good, 2, "r", "Nope", "there is no layer \"Nope\""},
                  {good, 2, "m.a", "ReLU", "there is a slot of this path already"}};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        ck_khub_fails(khub_layers_add_run(m.layers, table[i].path, table[i].layer, doubling, f32,
+        ck_khub_fails(khub_layers_add_run(m.layers, table[i].path, table[i].layer, doubling, &f32,
                                           table[i].parts, table[i].count, &run, &err),
                       &err, KHUB_E_INVAL, table[i].words);
         ck_assert_ptr_null(run);

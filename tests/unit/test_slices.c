@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum { ROOM = 60000, N = 36 };
-static const khub_dtype float32 = {KHUB_DTYPE_FLOAT, 32, 1};
+static const khub_slot_options float32 = {sizeof(float32), {KHUB_DTYPE_FLOAT, 32, 1}, NULL, NULL, 0};
 
 /* The arguments of one call. */
 struct call {
@@ -97,7 +97,7 @@ static khub_slot *slot_for(khub_layers **layers, const struct call *c, int kerne
     const khub_slot_axis *axes;
     ck_khub_ok(khub_layers_new(layers, &err), &err);
     ck_khub_ok(khub_standard(&standard, c->layer, &err), &err);
-    ck_khub_ok(khub_layers_add(*layers, c->layer, c->layer, standard, float32, &slot, &err), &err);
+    ck_khub_ok(khub_layers_add(*layers, c->layer, c->layer, standard, &float32, &slot, &err), &err);
     size_t count = khub_standard_axes(c->layer, &axes);
     ck_assert_uint_gt(count, 0);
     ck_khub_ok(khub_slot_slice(slot, axes, count, &err), &err);
@@ -207,7 +207,7 @@ START_TEST(slices_that_a_layer_cant_have)
     const khub_slot_axis *axes;
     khub_slot_axis axis = {"rows", {{0, 0, 1, 0}, {2, 0, 1, 0}}, 2, 0};
     ck_khub_ok(khub_layers_new(&layers, &err), &err);
-    ck_khub_ok(khub_layers_add(layers, "a", "GeLU", (khub_function){0}, float32, &slot, &err), &err);
+    ck_khub_ok(khub_layers_add(layers, "a", "GeLU", (khub_function){0}, &float32, &slot, &err), &err);
     ck_khub_fails(khub_slot_slice(slot, &axis, 1, &err), &err, KHUB_E_INVAL, "\"rows\" has a part that GeLU");
     ck_khub_fails(khub_slot_slice(slot, &axis, 5, &err), &err, KHUB_E_INVAL, "5 axes");
     ck_assert_uint_eq(khub_filling_axes(khub_slot_filling(slot), &axes), 0);

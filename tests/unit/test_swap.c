@@ -3,6 +3,7 @@
  * too. */
 #include "unit.h"
 
+#include "mappings.h"
 #include "fakes.h"
 
 #include "base/memory.h"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1};
+static const khub_slot_options of_f32 = {sizeof(of_f32), {KHUB_DTYPE_FLOAT, 32, 1}, NULL, NULL, 0};
 enum { WEIGHTS = 64, CALLERS = 3 };
 
 static atomic_int standard_calls, kernel_calls, torn;
@@ -77,7 +79,7 @@ static khub_layers *one_slot(khub_slot **slot)
     khub_error err = {0};
     khub_layers *layers;
     ck_khub_ok(khub_layers_new(&layers, &err), &err);
-    ck_khub_ok(khub_layers_add(layers, "a", "RMSNorm", (khub_function){standard, NULL}, f32, slot, &err),
+    ck_khub_ok(khub_layers_add(layers, "a", "RMSNorm", (khub_function){standard, NULL}, &of_f32, slot, &err),
                &err);
     return layers;
 }
@@ -311,11 +313,11 @@ START_TEST(kernelize_under_load)
     char mapping[4300];
     pthread_t threads[CALLERS];
     KHUB_INIT(&options);
-    options.mapping = mapping;
     snprintf(mapping, sizeof(mapping), "{\"RMSNorm\":{\"kernel\":\"%s\",\"function\":\"nothing\"}}",
              fake_repository("good"));
+    options.mapping = mapping_of(mapping);
     ck_khub_ok(khub_layers_new(&layers, &err), &err);
-    ck_khub_ok(khub_layers_add(layers, "a", "RMSNorm", (khub_function){standard, NULL}, f32, &slot, &err),
+    ck_khub_ok(khub_layers_add(layers, "a", "RMSNorm", (khub_function){standard, NULL}, &of_f32, &slot, &err),
                &err);
     for (int i = 0; i < CALLERS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, i ? call_on : call_inside, slot), 0);

@@ -37,7 +37,7 @@ static int get_one(khub__get *get, const khub__gets *with, const khub_hub_option
     khub_get_options options;
     KHUB_INIT(&options);
     options.platform = with->platform;
-    options.backend = with->backend;
+    options.backend = get->backend;
     options.hub = hub;
     return khub_get(&get->kernel, get->name, &options, &get->why);
 }
