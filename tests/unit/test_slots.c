@@ -253,6 +253,13 @@ END_TEST
 
 static char folder[] = "/tmp/khub-slots-XXXXXX";
 
+static void remove_folder(void)
+{
+    char command[200];
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
 static void write_file(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");
@@ -363,6 +370,7 @@ START_TEST(devices_and_capabilities)
         khub_layers_free(layers);
         khub_platform_free(platform);
     }
+    remove_folder();
 }
 END_TEST
 
@@ -423,6 +431,7 @@ START_TEST(several_devices)
     khub_report_free(report);
     khub_layers_free(layers);
     khub_platform_free(platform);
+    remove_folder();
 }
 END_TEST
 
