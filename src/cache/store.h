@@ -33,6 +33,12 @@ int khub__store_tree(khub__tree *out, const khub__store *store, const char *comm
 int khub__store_set_tree(const khub__store *store, const char *commit, const khub__tree *tree,
                          khub_error *err);
 
+/* moved/COMMIT: the repository that the tree came from, where that isn't the store's (a rename).
+ * KHUB_E_NOTFOUND: it is the store's; KHUB_E_FORMAT, KHUB_E_IO. */
+int khub__store_moved(khub__repo *there, const khub__store *store, const char *commit, khub_error *err);
+int khub__store_set_moved(const khub__store *store, const char *commit, const khub__repo *there,
+                          khub_error *err);
+
 /* snapshots/COMMIT, the caller's (khub_free); NULL: no memory. */
 char *khub__store_snapshot(const khub__store *store, const char *commit);
 

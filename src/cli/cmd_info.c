@@ -1,5 +1,6 @@
 /* khub info: what a kernel repository of the Hub is, without loading anything of it. */
 #include "builds.h"
+#include "trust.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -8,8 +9,9 @@ typedef struct facts {
     cli_builds builds;
     khub_snapshot *snapshot; /* with the metadata.json of the chosen build; NULL: none fits */
     json_t *metadata;        /* NULL: none */
+    khub_trust *trust;       /* the verdict on that build; NULL: none fits, the publisher alone is judged */
     int trusted;
-    khub_error untrusted; /* why not */
+    khub_error untrusted; /* why the publisher isn't */
 } facts;
 
 /* "build/VARIANT/metadata.json" of the chosen build, fetched and read. At the commit that the choice was made
@@ -37,37 +39,93 @@ static int read_metadata(facts *info, khub_error *err)
     return KHUB_OK;
 }
 
+static int judge_build(facts *info, const char *variant, khub_error *err)
+{
+    const khub_choice *choice = info->builds.choice;
+    char name[400];
+    khub_get_options get;
+    KHUB_INIT(&get);
+    get.variant = variant;
+    get.hub = &info->builds.hub.options;
+    snprintf(name, sizeof(name), "%s@%s", khub_choice_repository(choice), khub_choice_commit(choice));
+    int rc = khub_judge(&info->trust, name, 0, &get, err);
+    info->trusted = khub_trust_holds(info->trust);
+    return rc;
+}
+
+static int judge(facts *info, khub_error *err)
+{
+    const khub_decision *chosen = khub_choice_chosen(info->builds.choice);
+    if (chosen) return judge_build(info, chosen->name, err);
+    info->trusted = khub_trusted(khub_choice_repository(info->builds.choice), &info->builds.hub.options,
+                                 &info->untrusted) == KHUB_OK;
+    return KHUB_OK;
+}
+
 static int collect(facts *info, khub_error *err)
 {
     int rc = read_metadata(info, err);
+    if (rc == KHUB_OK) rc = cli_hub_begin(&info->builds.hub, err);
     if (rc != KHUB_OK) return rc;
-    rc = cli_hub_begin(&info->builds.hub, err);
-    if (rc != KHUB_OK) return rc;
-    rc = khub_trusted(khub_choice_repository(info->builds.choice), &info->builds.hub.options,
-                      &info->untrusted);
+    rc = judge(info, err);
     cli_hub_end();
-    info->trusted = rc == KHUB_OK;
-    return KHUB_OK;
+    return rc;
 }
 
 static const char *const fields[] = {"name", "version", "license", "upstream", "source"};
 enum { FIELDS = sizeof(fields) / sizeof(*fields) };
 
+/* The policy that was gone by, for its trusted root. */
+static void with_policy(const facts *info, void (*print)(FILE *to, const khub_policy *policy))
+{
+    khub_error err = {0};
+    khub_policy *read = NULL;
+    const khub_policy *policy = info->builds.hub.options.policy;
+    if (!policy && khub_policy_read(&read, NULL, &err) == KHUB_OK) policy = read;
+    print(stdout, policy);
+    khub_policy_free(read);
+}
+
 static void print_json(const facts *info)
 {
     const khub_choice *choice = info->builds.choice;
     const khub_decision *chosen = khub_choice_chosen(choice);
-    json_t *out = json_object();
-    json_object_set_new(out, "repo", json_string(info->builds.name));
-    json_object_set_new(out, "commit", json_string(khub_choice_commit(choice)));
-    json_object_set_new(out, "trusted", json_boolean(info->trusted));
-    json_object_set_new(out, "builds", json_integer((json_int_t)khub_choice_count(choice)));
-    json_object_set_new(out, "chosen", chosen ? json_string(chosen->name) : json_null());
-    json_object_set_new(out, "metadata", info->metadata ? json_incref(info->metadata) : json_null());
-    char *text = json_dumps(out, JSON_INDENT(2));
-    if (text) printf("%s\n", text);
-    free(text);
-    json_decref(out);
+    char *metadata = info->metadata ? json_dumps(info->metadata, 0) : NULL;
+    fputs("{\"repo\": ", stdout);
+    cli_json_text(stdout, info->builds.name);
+    printf(", \"commit\": \"%s\", \"trusted\": %s, \"level\": ", khub_choice_commit(choice),
+           info->trusted ? "true" : "false");
+    cli_json_text(stdout, info->trust ? khub_trust_level_name(khub_trust_level_of(info->trust)) : NULL);
+    fputs(",\n \"trust\": ", stdout);
+    cli_trust_json(stdout, info->trust);
+    fputs(",\n \"signature\": ", stdout);
+    cli_signature_json(stdout, khub_trust_signature(info->trust));
+    fputs(",\n \"trusted_root\": ", stdout);
+    with_policy(info, cli_root_json);
+    printf(",\n \"builds\": %zu, \"chosen\": ", khub_choice_count(choice));
+    cli_json_text(stdout, chosen ? chosen->name : NULL);
+    printf(", \"metadata\": %s}\n", metadata ? metadata : "null");
+    free(metadata);
+}
+
+/* A line for each decision, the first one's beside what they come to. */
+static void print_trust(const facts *info)
+{
+    const khub_signature *signature = khub_trust_signature(info->trust);
+    if (!info->trust) {
+        cli_print(stdout, "%-10s %s\n", "publisher", info->trusted ? "trusted" : info->untrusted.message);
+        return;
+    }
+    printf("%-10s %s (level %s)\n", "trust", info->trusted ? "may be loaded" : "mayn't be loaded",
+           khub_trust_level_name(khub_trust_level_of(info->trust)));
+    cli_trust_lines(stdout, info->trust, 11);
+    if (!signature) return;
+    if (signature->repository)
+        cli_print(stdout, "%-10s %s%s%s\n", "signed", signature->repository,
+                  signature->commit ? " at commit " : "", signature->commit ? signature->commit : "");
+    printf("%-10s ", "root");
+    with_policy(info, cli_root_line);
+    putchar('\n');
 }
 
 static void print_table(const facts *info)
@@ -82,7 +140,7 @@ static void print_table(const facts *info)
             cli_print(stdout, "%-10s %s\n", fields[i], json_string_value(value));
     }
     printf("%-10s %s\n", "commit", khub_choice_commit(choice));
-    cli_print(stdout, "%-10s %s\n", "publisher", info->trusted ? "trusted" : info->untrusted.message);
+    print_trust(info);
     printf("%-10s %zu, of which %s%s\n", "builds", khub_choice_count(choice),
            chosen ? "this machine takes " : "none fits", chosen ? chosen->name : "");
 }
@@ -109,6 +167,7 @@ static int run(int argc, char **argv)
     int status = cli_builds_open(&info.builds, argc, argv);
     if (status == EXIT_DONE) status = tell(&info);
     json_decref(info.metadata);
+    khub_trust_free(info.trust);
     khub_snapshot_free(info.snapshot);
     cli_builds_close(&info.builds);
     return status;
@@ -121,7 +180,10 @@ const cli_command cli_info = {
             "    khub info kernels-community/activation@v1\n\n"
             "Fetches at most the metadata.json of the build that fits. khub variants lists all builds, with "
             "reasons.\n\n"
-            "    --json            {\"repo\", \"commit\", \"trusted\", \"builds\", \"chosen\", "
-            "\"metadata\"}\n" CLI_BUILDS_HELP,
+            "    --json            {\"repo\", \"commit\", \"trusted\", \"level\", \"trust\": [{\"about\", "
+            "\"decision\",\n"
+            "                      \"words\"}], \"signature\", \"trusted_root\": {\"path\", \"sha256\", "
+            "\"newest\",\n"
+            "                      \"age_days\"}, \"builds\", \"chosen\", \"metadata\"}\n" CLI_BUILDS_HELP,
     .run = run,
 };

@@ -35,6 +35,39 @@ void cli_trust_lines(FILE *to, const khub_trust *trust, int indent)
                   khub_trust_decision_name(reason->decision), reason->words);
 }
 
+static void print_number(FILE *to, const char *key, int64_t value)
+{
+    if (value < 0)
+        fprintf(to, ", \"%s\": null", key);
+    else
+        fprintf(to, ", \"%s\": %lld", key, (long long)value);
+}
+
+void cli_signature_json(FILE *to, const khub_signature *s)
+{
+    if (!s) {
+        fputs("null", to);
+        return;
+    }
+    const struct {
+        const char *key, *text;
+    } fields[] = {{"words", s->words},       {"subject", s->subject},
+                  {"issuer", s->issuer},     {"repository", s->repository},
+                  {"commit", s->commit},     {"ref", s->ref},
+                  {"workflow", s->workflow}, {"trigger", s->trigger},
+                  {"run", s->run},           {"log", s->log}};
+    int64_t at = s->integrated_s >= 0 ? s->integrated_s : s->timestamp_s;
+    fprintf(to, "{\"reason\": \"%s\", \"holds\": %s", khub_signature_reason_name(s->reason),
+            s->reason == KHUB_SIGNATURE_HOLDS ? "true" : "false");
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+        fprintf(to, ", \"%s\": ", fields[i].key);
+        cli_json_text(to, fields[i].text);
+    }
+    print_number(to, "log_index", s->log_index);
+    print_number(to, "signed_at", at);
+    fputc('}', to);
+}
+
 static int open_root(khub_trusted_root **out, const khub_policy *policy, khub_error *err)
 {
     return khub_trusted_root_open(out, khub_policy_about(policy).trusted_root, err);

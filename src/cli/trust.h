@@ -10,6 +10,10 @@ void cli_trust_json(FILE *to, const khub_trust *trust);
 /* A line for each decision: "publisher  accepted  org/x: …", after `indent` blanks. */
 void cli_trust_lines(FILE *to, const khub_trust *trust, int indent);
 
+/* {"reason", "words", "holds", "subject", "issuer", "repository", "commit", "ref", "workflow", "trigger",
+ * "run", "log", "log_index", "signed_at"}: proven when it holds, else what is claimed; null for NULL. */
+void cli_signature_json(FILE *to, const khub_signature *signature);
+
 /* {"path", "sha256", "newest", "age_days"} of the policy's trusted root, or {"path", "error"}. */
 void cli_root_json(FILE *to, const khub_policy *policy);
 

@@ -57,19 +57,51 @@ static int open_store(khub__remote *remote, khub_error *err)
     return KHUB_OK;
 }
 
+/* Whose list of files the cache has: one that came from elsewhere, after a rename, is that repository's, also
+ * when nothing is asked. */
+static int recall_move(khub__remote *remote, khub_error *err)
+{
+    khub_error why = {0};
+    if (strcmp(remote->at.repo.id, remote->store.repo.id) != 0) return KHUB_OK; /* the Hub said so just now */
+    int rc = khub__store_moved(&remote->at.repo, &remote->store, remote->at.commit, &why);
+    return rc == KHUB_OK || rc == KHUB_E_NOTFOUND ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
+}
+
+/* A list whose origin can't be kept isn't kept either. */
+static void keep_tree(const khub__remote *remote)
+{
+    khub_error why = {0};
+    const char *commit = remote->at.commit;
+    int rc = KHUB_OK;
+    if (strcmp(remote->at.repo.id, remote->store.repo.id) != 0)
+        rc = khub__store_set_moved(&remote->store, commit, &remote->at.repo, &why);
+    if (rc == KHUB_OK) rc = khub__store_set_tree(&remote->store, commit, &remote->tree, &why);
+    if (rc != KHUB_OK)
+        khub__log(KHUB_LOG_DEBUG, "get", remote->wanted.repo.id,
+                  "the cache doesn't keep the list of files: %s", why.message);
+}
+
+static void note_move(khub__remote *remote, const khub__repo *there)
+{
+    if (!*there->id) return;
+    khub__log(KHUB_LOG_NOTICE, "get", remote->wanted.repo.id, "is called %s now", there->id);
+    remote->at.repo = *there;
+}
+
 /* The cache's list, else the Hub's; a snapshot's own files when neither is to be had. */
 static int learn_tree(khub__remote *remote, khub_error *err)
 {
     const char *commit = remote->at.commit;
     khub_error why = {0}, other = {0};
+    khub__repo there;
     int rc = khub__store_tree(&remote->tree, &remote->store, commit, &why);
-    if (rc != KHUB_E_NOTFOUND) return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
+    if (rc == KHUB_OK) return recall_move(remote, err);
+    if (rc != KHUB_E_NOTFOUND) return khub__fail(err, rc, "%s", why.message);
     khub_error_clear(&why);
-    rc = khub__client_tree(&remote->tree, remote->session->client, &remote->at.repo, commit, &why);
+    rc = khub__client_tree(&remote->tree, &there, remote->session->client, &remote->at.repo, commit, &why);
     if (rc == KHUB_OK) {
-        if (khub__store_set_tree(&remote->store, commit, &remote->tree, &other) != KHUB_OK)
-            khub__log(KHUB_LOG_DEBUG, "get", remote->wanted.repo.id,
-                      "the cache doesn't keep the list of files: %s", other.message);
+        note_move(remote, &there);
+        keep_tree(remote);
         return KHUB_OK;
     }
     int shown = rc == KHUB_E_OFFLINE || rc == KHUB_E_NETWORK

@@ -94,12 +94,13 @@ int khub__address_repo(khub__repo *out, const char *endpoint, khub__repo_kind ki
     khub__wanted wanted;
     char id[KHUB__REPO_ID_MAX + 1];
     const char *at = after(after(after(after(url, endpoint), "/api/"), khub__repo_api(kind)), "/");
-    const char *end = at ? strrchr(at, '/') : NULL;
-    if (!end || strcmp(end + 1, word) != 0 || end - at > KHUB__REPO_ID_MAX ||
-        memchr(at, '@', (size_t)(end - at)))
+    size_t whole = at ? strcspn(at, "?#") : 0, tail = strlen(word) + 1;
+    size_t length = whole > tail ? whole - tail : 0;
+    if (!length || at[length] != '/' || memcmp(at + length + 1, word, tail - 1) != 0 ||
+        length > KHUB__REPO_ID_MAX || memchr(at, '@', length))
         return 0;
-    memcpy(id, at, (size_t)(end - at));
-    id[end - at] = 0;
+    memcpy(id, at, length);
+    id[length] = 0;
     if (khub__wanted_parse(&wanted, kind, id, NULL) != KHUB_OK) return 0;
     *out = wanted.repo;
     return 1;

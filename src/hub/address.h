@@ -19,7 +19,8 @@ char *khub__address_file(const char *endpoint, const khub__repo *repo, const cha
  * KHUB_E_NOMEM, KHUB_E_NETWORK. */
 int khub__address_page(char **out, const char *endpoint, const char *page, const char *next, khub_error *err);
 
-/* The ORG/NAME in an address ENDPOINT/api/KIND/ORG/NAME/WORD that an answer came from; 0: it isn't one. */
+/* The ORG/NAME in an address ENDPOINT/api/KIND/ORG/NAME/WORD[?…] that an answer came from; 0: it isn't one.
+ * `word` may hold "/". */
 int khub__address_repo(khub__repo *out, const char *endpoint, khub__repo_kind kind, const char *word,
                        const char *url);
 

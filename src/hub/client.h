@@ -54,9 +54,9 @@ void khub__refs_free(khub__refs *refs);
 int khub__client_commit(char commit[KHUB__COMMIT_MAX + 1], khub__client *client, const khub__repo *repo,
                         const char *revision, khub_error *err);
 
-/* GET /api/KIND/ID/tree/COMMIT?recursive=true, all pages. */
-int khub__client_tree(khub__tree *out, khub__client *client, const khub__repo *repo, const char *commit,
-                      khub_error *err);
+/* GET /api/KIND/ID/tree/COMMIT?recursive=true, all pages. *moved_to (may be NULL): as khub__refs has it. */
+int khub__client_tree(khub__tree *out, khub__repo *moved_to, khub__client *client, const khub__repo *repo,
+                      const char *commit, khub_error *err);
 
 /* GET /api/organizations/ORG/overview: *trusted is its trustedKernelPublisher. A 404 (the owner is a person)
  * is 0. */

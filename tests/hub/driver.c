@@ -188,7 +188,7 @@ static int do_tree(khub__client *client, const khub__repo *repo, const char *com
 {
     khub__tree tree;
     json_t *list = json_array();
-    int rc = khub__client_tree(&tree, client, repo, commit, err);
+    int rc = khub__client_tree(&tree, NULL, client, repo, commit, err);
     json_object_set_new(result, "count", json_integer((json_int_t)tree.count));
     for (size_t i = 0; i < tree.count && i < 5000; i++)
         json_array_append_new(list, json_pack("{s:s, s:I, s:s?}", "path", tree.files[i].path, "size",

@@ -165,7 +165,7 @@ static int ask_all(khub__client *client, khub_error *err)
     int rc = khub__client_refs(&refs, client, &repo, err);
     if (rc == KHUB_OK) rc = khub__client_commit(commit, client, &repo, "v1", err);
     if (rc == KHUB_OK) rc = khub__client_publisher(&trusted, client, "o", err);
-    if (rc == KHUB_OK) rc = khub__client_tree(&tree, client, &repo, COMMIT, err);
+    if (rc == KHUB_OK) rc = khub__client_tree(&tree, NULL, client, &repo, COMMIT, err);
     if (rc == KHUB_OK) ck_assert_uint_eq(tree.count, 2);
     if (rc == KHUB_OK) ck_assert_int_eq(trusted, 1);
     if (rc == KHUB_OK) rc = fetch_some(client, &repo, err);

@@ -220,11 +220,17 @@ START_TEST(repository_of_an_address)
     ck_assert(khub__address_repo(&repo, "http://h/p", KHUB__REPO_KERNEL, "refs",
                                  "http://h/p/api/kernels/o/n/refs"));
     ck_assert_str_eq(repo.id, "o/n");
+    ck_assert(khub__address_repo(&repo, "http://h", KHUB__REPO_KERNEL, "tree/abc",
+                                 "http://h/api/kernels/a/b/tree/abc?recursive=true"));
+    ck_assert_str_eq(repo.id, "a/b");
+    ck_assert(!khub__address_repo(&repo, "http://h", KHUB__REPO_KERNEL, "tree/abc",
+                                  "http://h/api/kernels/a/b/tree/abd?x=/tree/abc"));
     static const char *const none[] = {
         "http://h/p/api/kernels/refs",       "http://h/p/api/models/o/n/refs",
         "http://h/api/kernels/o/n/refs",     "http://x/p/api/kernels/o/n/refs",
         "http://h/p/api/kernels/o/n/xrefs",  "http://h/p/api/kernels/o/../refs",
-        "http://h/p/api/kernels/o/n/refs?x", "http://h/p/api/kernels//refs"};
+        "http://h/p/api/kernels/o/n?/refs",  "http://h/p/api/kernels//refs",
+        "http://h/p/api/kernels/o/n@1/refs", "http://h/p/api/kernels/o/n/efs"};
     for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
         ck_assert_msg(!khub__address_repo(&repo, "http://h/p", KHUB__REPO_KERNEL, "refs", none[i]), "%s",
                       none[i]);
