@@ -19,6 +19,7 @@
 #include <khub/lock.h>
 #include <khub/kernel.h>
 #include <khub/check.h>
+#include <khub/pack.h>
 #include <khub/mapping.h>
 #include <khub/layer.h>
 

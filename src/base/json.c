@@ -189,3 +189,14 @@ void khub__json_add_string(khub__text *to, const char *text)
     }
     khub__text_add(to, "\"");
 }
+
+static int add_piece(const char *piece, size_t length, void *to)
+{
+    khub__text_add_bytes(to, piece, length);
+    return ((khub__text *)to)->failed ? -1 : 0;
+}
+
+void khub__json_add(khub__text *to, const json_t *value, size_t flags)
+{
+    if (!value || json_dump_callback(value, add_piece, to, flags) != 0) to->failed = 1;
+}

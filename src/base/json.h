@@ -46,6 +46,10 @@ int khub__json_array(const json_t **out, const json_t *object, const char *key,
  * becomes U+FFFD, and what would steer a terminal is escaped. */
 void khub__json_add_string(khub__text *to, const char *text);
 
+/* Adds the value as JSON text, with jansson's flags for json_dumps, which loses characters in silence when
+ * there is no memory; here to->failed says so. */
+void khub__json_add(khub__text *to, const json_t *value, size_t flags);
+
 /* "a string", "an integer", … for messages. */
 const char *khub__json_type_name(const json_t *value);
 

@@ -13,6 +13,7 @@ extern const cli_command cli_get_command;
 extern const cli_command cli_info;
 extern const cli_command cli_lock;
 extern const cli_command cli_mapping;
+extern const cli_command cli_pack;
 extern const cli_command cli_platform_command;
 extern const cli_command cli_serve;
 extern const cli_command cli_tokenize;
@@ -34,6 +35,7 @@ const cli_command *const cli_commands[] = {
     &cli_info,
     &cli_lock,
     &cli_mapping,
+    &cli_pack,
     &cli_platform_command,
     &cli_serve,
     &cli_tokenize,
