@@ -31,8 +31,8 @@ void cli_hub_init(cli_hub *hub);
     "    --offline         no network: what the cache has (or HF_HUB_OFFLINE=1)\n"                           \
     "    --cache-dir DIR   instead of the cache that all Hugging Face tools share\n"
 
-/* Around what may fetch and load: a bar on a terminal, Ctrl-C ends the fetch rather than the process, and what
- * kernels print goes to stderr (cli_kernels_begin). `end` takes the bar away; after a Ctrl-C it ends the
+/* Around what may fetch and load: a bar on a terminal, Ctrl-C ends the fetch rather than the process, and
+ * what kernels print goes to stderr (cli_kernels_begin). `end` takes the bar away; after a Ctrl-C it ends the
  * process as Ctrl-C does, now that the cache is in order. A begin that fails (--trust-level, the user's
  * policy) has no end. */
 int cli_hub_begin(cli_hub *hub, khub_error *err);

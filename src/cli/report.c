@@ -114,13 +114,27 @@ static void print_refused(FILE *to, const khub_slot_report *line, int indent)
     }
 }
 
-/* What is worth knowing of the kernel that serves, though it may be loaded. */
-static void print_noted(FILE *to, const khub_slot_report *line, int indent)
+static void print_noted(FILE *to, const khub_trust *trust)
 {
     const khub_trust_reason *reason;
-    for (size_t i = 0; (reason = khub_trust_at(line->trust, i)) != NULL; i++)
-        if (reason->decision == KHUB_TRUST_NOTED)
-            cli_print(to, "%*snoted, %s: %s\n", indent, "", reason->about, reason->words);
+    for (size_t i = 0; (reason = khub_trust_at(trust, i)) != NULL; i++)
+        if (reason->decision == KHUB_TRUST_NOTED) cli_print(to, "%s: %s\n", reason->about, reason->words);
+}
+
+/* What is worth knowing of the kernels that serve, though they may be loaded: of each once. */
+static void print_trust(FILE *to, const khub_report *report)
+{
+    enum { MOST = 64 };
+    const khub_trust *seen[MOST];
+    const khub_slot_report *line;
+    size_t count = 0, k;
+    for (size_t i = 0; (line = khub_report_at(report, i)) != NULL && count < MOST; i++) {
+        if (!line->trust) continue;
+        for (k = 0; k < count && seen[k] != line->trust;)
+            k++;
+        if (k < count) continue;
+        print_noted(to, seen[count++] = line->trust);
+    }
 }
 
 void cli_report_table(FILE *to, const khub_report *report, const char *reason)
@@ -141,9 +155,9 @@ void cli_report_table(FILE *to, const khub_report *report, const char *reason)
         cli_print(to, "%*s  %-*s  ", w.path - length, "", w.layer, line->layer);
         print_outcome(to, line, reason);
         print_refused(to, line, w.count + 3);
-        print_noted(to, line, w.count + 3);
     }
     free(counts);
+    print_trust(to, report);
     fprintf(to, "kernels serve %zu of %zu slots\n", khub_report_filled(report), khub_report_slots(report));
 }
 
