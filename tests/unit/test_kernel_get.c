@@ -195,6 +195,99 @@ START_TEST(every_allocation_fails)
 }
 END_TEST
 
+/* The fake kernel as version 1 of org/good, in a cache that another tool filled, asked for offline. */
+typedef struct asking {
+    char cache[32], variant[200];
+    khub_policy *policy;
+    khub_hub_options hub;
+    khub_get_options options;
+} asking;
+
+static void begin_asking(asking *a)
+{
+    char command[9000], commit[41];
+    khub_error err = {0};
+    memset(a, 0, sizeof(*a));
+    memset(commit, 'a', 40);
+    commit[40] = 0;
+    strcpy(a->cache, "/tmp/khub-kernel-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(a->cache));
+    snprintf(command, sizeof(command),
+             "d=%s/kernels--org--good && mkdir -p $d/refs $d/snapshots && cp -rL %s $d/snapshots/%s && "
+             "printf %s > $d/refs/v1",
+             a->cache, fake_repository("good"), commit, commit);
+    ck_assert_int_eq(system(command), 0);
+    snprintf(a->variant, sizeof(a->variant), "%s", strrchr(fake_file("good", NULL), '/') + 1);
+    ck_khub_ok(khub_policy_new(&a->policy, &err), &err);
+    KHUB_INIT(&a->hub);
+    KHUB_INIT(&a->options);
+    a->hub.cache_dir = a->cache;
+    a->hub.offline = 1;
+    a->hub.policy = a->policy;
+    a->options.hub = &a->hub;
+    a->options.variant = a->variant;
+}
+
+static void end_asking(asking *a)
+{
+    char command[100];
+    khub_policy_free(a->policy);
+    snprintf(command, sizeof(command), "rm -rf %s", a->cache);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static khub_trust_decision decided(const khub_kernel *kernel)
+{
+    return khub_trust_at(khub_kernel_trust(kernel), 0)->decision;
+}
+
+/* What a process got already it has, but for whom it was got counts: another policy is another question. */
+START_TEST(a_policy_is_part_of_the_question)
+{
+    asking a;
+    khub_error err = {0};
+    khub_kernel *kernel, *again;
+    begin_asking(&a);
+    ck_khub_ok(khub_get(&kernel, "org/good@v1", &a.options, &err), &err);
+    ck_assert_int_eq(decided(kernel), KHUB_TRUST_NOTED);
+    ck_khub_ok(khub_get(&again, "org/good@v1", &a.options, &err), &err);
+    ck_assert_ptr_eq(khub_kernel_trust(again), khub_kernel_trust(kernel)); /* nothing was looked at */
+    khub_kernel_close(again);
+    ck_khub_ok(khub_policy_set_offline(a.policy, 1, &err), &err);
+    ck_khub_fails(khub_get(&again, "org/good@v1", &a.options, &err), &err, KHUB_E_UNTRUSTED,
+                  "org/good: offline, and nothing here says whether org is a trusted publisher");
+    ck_assert_ptr_null(again);
+    ck_khub_ok(khub_policy_set_offline(a.policy, 0, &err), &err);
+    ck_khub_ok(khub_policy_add_publisher(a.policy, "org", &err), &err);
+    ck_khub_ok(khub_get(&again, "org/good@v1", &a.options, &err), &err);
+    ck_assert(decided(again) == KHUB_TRUST_ACCEPTED && decided(kernel) == KHUB_TRUST_NOTED);
+    khub_kernel_close(again);
+    khub_kernel_close(kernel);
+    end_asking(&a);
+}
+END_TEST
+
+/* A refusal is what was asked for, not an error. */
+START_TEST(a_verdict_without_loading)
+{
+    asking a;
+    khub_error err = {0};
+    khub_trust *trust;
+    begin_asking(&a);
+    for (int i = 0; i < 4; i++) {
+        int refuse = i & 1, whole = i >> 1;
+        ck_khub_ok(khub_policy_set_offline(a.policy, refuse, &err), &err);
+        ck_khub_ok(khub_judge(&trust, "org/good@v1", whole, &a.options, &err), &err);
+        ck_assert_int_eq(khub_trust_holds(trust), !refuse);
+        khub_trust_free(trust);
+        ck_khub_fails(khub_judge(&trust, "org/none@v1", whole, &a.options, &err), &err, KHUB_E_OFFLINE,
+                      "org/none");
+        ck_assert_ptr_null(trust);
+    }
+    end_asking(&a);
+}
+END_TEST
+
 static int ask_for_nothing(void *user, khub_error *err)
 {
     khub_function f;
@@ -241,5 +334,6 @@ START_TEST(every_allocation_of_a_description_fails)
 END_TEST
 
 UNIT("kernel_get", facts_of_a_kernel, functions_in_order, layers_of_a_kernel, names, relative_names,
-     LOCAL_KERNELS_puts_one_in_the_place_of_another, no_build_fits, every_allocation_fails,
-     every_allocation_of_a_refusal_fails, every_allocation_of_a_description_fails)
+     LOCAL_KERNELS_puts_one_in_the_place_of_another, no_build_fits, a_policy_is_part_of_the_question,
+     a_verdict_without_loading, every_allocation_fails, every_allocation_of_a_refusal_fails,
+     every_allocation_of_a_description_fails)

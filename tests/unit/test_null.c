@@ -80,6 +80,39 @@ START_TEST(platforms_and_layers)
 }
 END_TEST
 
+START_TEST(policies)
+{
+    khub_error err = {0};
+    khub_trust *trust = (khub_trust *)&err;
+    khub_policy *policy = (khub_policy *)&err;
+    khub_trust_level level;
+    const khub_identity who = {"i", "r", NULL, NULL};
+    fails("khub_judge", khub_judge(NULL, "khub/norm", 1, NULL, &err));
+    ck_khub_fails(khub_judge(&trust, NULL, 1, NULL, &err), &err, KHUB_E_INVAL,
+                  "khub_judge: no name is given");
+    ck_assert_ptr_null(trust);
+    fails("khub_policy_new", khub_policy_new(NULL, &err));
+    fails("khub_policy_read", khub_policy_read(NULL, "x", &err));
+    fails("khub_policy_write", khub_policy_write(NULL, "/nowhere/x", &err));
+    fails("khub_policy_path", khub_policy_path(NULL, &err));
+    fails("khub_trust_level_parse", khub_trust_level_parse(&level, NULL, &err));
+    fails("khub_trust_level_parse", khub_trust_level_parse(NULL, "signed", &err));
+    ck_khub_ok(khub_policy_new(&policy, &err), &err);
+    fails("khub_policy_set_level", khub_policy_set_level(NULL, KHUB_TRUST_SIGNED, &err));
+    fails("khub_policy_set_offline", khub_policy_set_offline(NULL, 1, &err));
+    fails("khub_policy_set_trusted_root", khub_policy_set_trusted_root(NULL, "x", &err));
+    fails("khub_policy_add_publisher", khub_policy_add_publisher(NULL, "org", &err));
+    fails("khub_policy_add_publisher", khub_policy_add_publisher(policy, NULL, &err));
+    fails("khub_policy_remove_publisher", khub_policy_remove_publisher(policy, NULL, &err));
+    fails("khub_policy_add_identity", khub_policy_add_identity(NULL, &who, &err));
+    fails("khub_policy_add_identity", khub_policy_add_identity(policy, NULL, &err));
+    fails("khub_policy_remove_identity", khub_policy_remove_identity(policy, NULL, &err));
+    khub_policy_reset_identities(NULL);
+    ck_assert_ptr_null(khub_policy_publisher(NULL, 0));
+    khub_policy_free(policy);
+}
+END_TEST
+
 START_TEST(arrays)
 {
     khub_error err = {0};
@@ -118,4 +151,4 @@ START_TEST(models)
 }
 END_TEST
 
-UNIT("null", kernels, locks, platforms_and_layers, arrays, models)
+UNIT("null", kernels, policies, locks, platforms_and_layers, arrays, models)
