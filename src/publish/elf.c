@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "publish/gpu.h"
 #include "publish/libelf.h"
 
 #include <stdio.h>
@@ -105,7 +106,6 @@ static int read_header(elf_file *f)
     if (f->header.e_type != ET_DYN)
         return khub__fail(f->err, KHUB_E_FORMAT, "%s: is %s, not a shared library", f->path,
                           kind_of(f->header.e_type));
-    f->out->is_library = 1;
     return KHUB_OK;
 }
 
@@ -267,7 +267,7 @@ static int read_versions(elf_file *f)
     return rc;
 }
 
-/* What the sections are good for: the number of symbols, which the dynamic section doesn't have. */
+/* The number of symbols, which the dynamic section doesn't have. */
 static void read_section(elf_file *f, const GElf_Shdr *section)
 {
     if (section->sh_type != SHT_DYNSYM) return;
@@ -277,12 +277,27 @@ static void read_section(elf_file *f, const GElf_Shdr *section)
         khub__names_add(&f->out->remarks, "its section headers show other symbols than the loader would use");
 }
 
+static void read_gpu_code(elf_file *f, const GElf_Shdr *section, const char *name)
+{
+    const char *data = f->file->data + section->sh_offset;
+    if (section->sh_type == SHT_NOBITS || !fits(f, section->sh_offset, section->sh_size)) return;
+    if (!strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin"))
+        khub__cuda_read(f->out, data, (size_t)section->sh_size);
+    if (!strcmp(name, ".hip_fatbin")) khub__hip_read(f->out, data, (size_t)section->sh_size);
+}
+
 static void read_sections(elf_file *f)
 {
     GElf_Shdr header;
     Elf_Scn *section = NULL;
-    for (size_t i = 0; i < 65536 && (section = f->lib->elf_nextscn(f->elf, section)) != NULL; i++)
-        if (f->lib->gelf_getshdr(section, &header)) read_section(f, &header);
+    size_t names;
+    int named = f->lib->elf_getshdrstrndx(f->elf, &names) == 0;
+    for (size_t i = 0; i < 65536 && (section = f->lib->elf_nextscn(f->elf, section)) != NULL; i++) {
+        if (!f->lib->gelf_getshdr(section, &header)) continue;
+        read_section(f, &header);
+        const char *name = named ? f->lib->elf_strptr(f->elf, names, header.sh_name) : NULL;
+        if (name) read_gpu_code(f, &header, name);
+    }
 }
 
 static void add_symbol(elf_file *f, const GElf_Sym *symbol, unsigned version)

@@ -18,6 +18,11 @@ static size_t own_directory(const char *place, size_t length)
     return 0;
 }
 
+static const char *own_token(const khub__object *object)
+{
+    return object->format == KHUB__ELF ? "$ORIGIN" : "@loader_path";
+}
+
 /* ".." as a part of it. */
 static int leads_up(const char *place, size_t length)
 {
@@ -29,16 +34,17 @@ static int leads_up(const char *place, size_t length)
 }
 
 /* One place of the search path. */
-static void judge_place(khub_check_report *report, const char *place)
+static void judge_place(khub_check_report *report, const char *place, const char *own)
 {
     size_t length = strlen(place);
     if (length == 0)
         khub__finding(report, "rpath", KHUB_CHECK_LEVEL_ERROR, "", NULL,
                       "an empty place in its search path means whatever directory the program runs in");
     else if (!own_directory(place, length))
-        khub__finding(
-            report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
-            "looks for libraries in %s, a place of the machine it was built on; only $ORIGIN, its own "
+        khub__finding(report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
+                      "looks for libraries in %s, a place of the machine it was built on; only %s, its own "
+                      "directory, comes along",
+                      place, own); only $ORIGIN, its own "
             "directory, comes along",
             place);
     else if (leads_up(place, length))
@@ -82,7 +88,7 @@ static void judge_places(const khub__judging *j)
         size_t before = 0;
         while (strcmp(places.items[before], places.items[i]) != 0)
             before++;
-        if (before == i) judge_place(j->report, places.items[i]);
+        if (before == i) judge_place(j->report, places.items[i], own_token(j->object));
     }
     for (size_t i = 0; i < places.count; i++)
         khub__free((void *)(uintptr_t)places.items[i]);
@@ -120,8 +126,7 @@ static int is_beside(const khub__judging *j, const char *name)
     return found;
 }
 
-/* Is it said by the build's name that what `provider` names is there? `any`: no name, so anything may be. */
-static int is_promised(const khub__judging *j, const char *provider)
+int khub__is_promised(const khub__judging *j, const char *provider)
 {
     static const struct {
         const char *provider, *backend;
@@ -132,7 +137,8 @@ static int is_promised(const khub__judging *j, const char *provider)
                  {"sycl", "xpu"}};
     const khub__variant_name *v = j->variant;
     if (!strcmp(provider, "tvm-ffi")) return !v || v->framework == KHUB__TVM_FFI;
-    if (!strcmp(provider, "torch")) return !v || v->framework != KHUB__TVM_FFI;
+    if (!strncmp(provider, "torch", 5) || !strcmp(provider, "python"))
+        return !v || v->framework != KHUB__TVM_FFI;
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
         if (!strcmp(table[i].provider, provider))
             return !v || (v->backend && !strcmp(v->backend->name, table[i].backend));
@@ -140,18 +146,89 @@ static int is_promised(const khub__judging *j, const char *provider)
     return v && v->framework != KHUB__TVM_FFI && (!strcmp(provider, "openmp") || !strcmp(provider, "mkl"));
 }
 
+static int same_word(const char *a, const char *b)
+{
+    return strlen(a) == strlen(b) && khub__same_letters(a, b, strlen(a));
+}
+
+static int is_windows_own(const char *name)
+{
+    static const char *const names[] = {
+        "kernel32.dll",
+        "kernelbase.dll",
+        "user32.dll",
+        "advapi32.dll",
+        "ntdll.dll",
+        "ws2_32.dll",
+        "ole32.dll",
+        "oleaut32.dll",
+        "shell32.dll",
+        "bcrypt.dll",
+        "bcryptprimitives.dll",
+        "crypt32.dll",
+        "dbghelp.dll",
+        "psapi.dll",
+        "shlwapi.dll",
+        "version.dll",
+        "msvcrt.dll",
+        "ucrtbase.dll",
+        /* of the Visual C++ runtime, which Python and PyTorch bring along */
+        "vcruntime140.dll",
+        "vcruntime140_1.dll",
+        "msvcp140.dll",
+        "msvcp140_1.dll",
+        "concrt140.dll",
+    };
+    static const char sets[] = "api-ms-win-";
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (same_word(names[i], name)) return 1;
+    return strlen(name) > sizeof(sets) && khub__same_letters(name, sets, sizeof(sets) - 1);
+}
+
+static int starts(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+/* Is it on every system that the library is for? */
+static int is_systems(const khub__judging *j, const char *name)
+{
+    if (j->object->format == KHUB__ELF) return khub__manylinux_has(name);
+    if (j->object->format == KHUB__PE) return is_windows_own(name) || same_word(name, "python3.dll");
+    return starts(name, "/usr/lib/") || starts(name, "/System/Library/");
+}
+
+const khub__provider *khub__needed_provider(const khub__object *object, const char *name)
+{
+    static const struct {
+        const char *start, *name; /* on Linux */
+    } dlls[] = {{"torch", "libtorch"},    {"c10", "libc10"},        {"tvm_ffi", "libtvm_ffi"},
+                {"python3", "libpython"}, {"nvcuda", "libcuda.so"}, {"nv", "libnv"},
+                {"cu", "libcu"},          {"amdhip", "libamdhip"},  {"hip", "libhip"},
+                {"roc", "libroc"},        {"ze_", "libze_"},        {"sycl", "libsycl"},
+                {"vcomp", "libgomp"},     {"libiomp", "libiomp"}};
+    if (strstr(name, "Python.framework/")) return khub__library_provider("libpython");
+    if (object->format != KHUB__PE) return khub__library_provider(khub__path_name(name));
+    for (size_t i = 0; i < sizeof(dlls) / sizeof(*dlls); i++)
+        if (strlen(name) >= strlen(dlls[i].start) &&
+            khub__same_letters(name, dlls[i].start, strlen(dlls[i].start)))
+            return khub__library_provider(dlls[i].name);
+    return NULL;
+}
+
 static void refuse(const khub__judging *j, const char *name, const khub__provider *provider, int beside)
 {
-    if (strchr(name, '/'))
+    int by_path = strchr(name, '/') && *name != '@';
+    if (provider && !strcmp(provider->name, "python"))
+        khub__finding(j->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
+                      "needs %s: a kernel must load into any Python, or none; don't link with it", name);
+    else if (by_path)
         khub__finding(j->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
                       "needs %s by its path, which is nowhere else", name);
     else if (beside)
-        khub__finding(
-            j->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
-            "needs %s, which stands beside it but isn't looked for there: link with -rpath '$ORIGIN'", name);
-    else if (provider && !strcmp(provider->name, "python"))
         khub__finding(j->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
-                      "needs %s: a kernel must load into any Python, or none; don't link with it", name);
+                      "needs %s, which stands beside it but isn't looked for there: link with -rpath '%s'",
+                      name, own_token(j->object));
     else
         khub__finding(j->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
                       "needs %s%s%s%s, which neither is on every system nor stands beside it%s", name,
@@ -159,12 +236,25 @@ static void refuse(const khub__judging *j, const char *name, const khub__provide
                       provider && j->variant ? ", nor goes with the build's name" : "");
 }
 
+/* 1: it is where the loader looks, within the build; -1: no memory. */
+static int is_found(const khub__judging *j, const char *name, const char *plain)
+{
+    static const char own[] = "@loader_path/", any[] = "@rpath/";
+    if (j->object->format == KHUB__PE) return is_beside(j, name);
+    if (starts(name, own)) return is_beside(j, name + sizeof(own) - 1);
+    if (strchr(name, '/') && !starts(name, any)) return 0;
+    return each_place(j, take_to_find, (void *)(uintptr_t)plain);
+}
+
 static void judge_library(const khub__judging *j, const char *name)
 {
-    const khub__provider *provider = khub__library_provider(name);
-    if (khub__manylinux_has(name) || (provider && is_promised(j, provider->name))) return;
-    int found = strchr(name, '/') ? 0 : each_place(j, take_to_find, (void *)(uintptr_t)name);
-    int beside = found || strchr(name, '/') ? 0 : is_beside(j, name);
+    const khub__provider *provider = khub__needed_provider(j->object, name);
+    int is_python = provider && !strcmp(provider->name, "python"),
+        by_path = strchr(name, '/') && *name != '@';
+    if (is_systems(j, name)) return;
+    if (provider && !is_python && !by_path && khub__is_promised(j, provider->name)) return;
+    const char *plain = starts(name, "@rpath/") ? name + strlen("@rpath/") : name;
+    int found = is_found(j, name, plain), beside = found || strchr(plain, '/') ? 0 : is_beside(j, plain);
     if (found < 0 || beside < 0)
         j->report->failed = 1;
     else if (!found)
@@ -175,7 +265,7 @@ void khub__judge_needed(const khub__judging *j)
 {
     const khub__names *needed = &j->object->needed;
     khub__finding_of(j->report, "needed", KHUB_CHECK_LEVEL_NOTE, NULL, needed, "needs");
-    for (size_t i = 0; i < needed->count && j->object->format == KHUB__ELF; i++)
+    for (size_t i = 0; i < needed->count; i++)
         judge_library(j, needed->items[i]);
     judge_places(j);
     if (j->object->old_path)

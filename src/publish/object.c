@@ -35,20 +35,25 @@ static int starts(const khub__bytes *file, const char *with, size_t length)
     return file->length >= length && !memcmp(file->data, with, length);
 }
 
-static int read_format(khub__objects *out, const khub__bytes *file, const char *path, khub_error *err)
+static int fail_other(const khub__bytes *file, const char *path, khub_error *err)
 {
     static const char lfs[] = "version https://git-lfs.github.com/spec/";
-    if (starts(file, "\177ELF", 4)) {
-        memset(&out->items[0], 0, sizeof(out->items[0]));
-        out->count = 1;
-        return khub__elf_read(&out->items[0], file, path, err);
-    }
     if (file->length == 0) return khub__fail(err, KHUB_E_FORMAT, "%s: is empty: 0 bytes", path);
     if (starts(file, lfs, sizeof(lfs) - 1))
         return khub__fail(err, KHUB_E_FORMAT,
                           "%s: is a git-lfs pointer file, not the content: fetch it with `git lfs pull`",
                           path);
     return khub__fail(err, KHUB_E_FORMAT, "%s: is no library: neither ELF nor Mach-O nor PE", path);
+}
+
+static int read_format(khub__objects *out, const khub__bytes *file, const char *path, khub_error *err)
+{
+    int is_elf = starts(file, "\177ELF", 4);
+    if (khub__macho_is(file)) return khub__macho_read(out, file, path, err);
+    if (!is_elf && !starts(file, "MZ", 2)) return fail_other(file, path, err);
+    memset(&out->items[0], 0, sizeof(out->items[0]));
+    out->count = 1;
+    return (is_elf ? khub__elf_read : khub__pe_read)(&out->items[0], file, path, err);
 }
 
 int khub__objects_read(khub__objects *out, const khub__bytes *file, const char *path, khub_error *err)

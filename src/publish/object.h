@@ -20,15 +20,15 @@ typedef enum khub__relro { KHUB__RELRO_NONE, KHUB__RELRO_PARTIAL, KHUB__RELRO_FU
 
 /* One piece of GPU code. */
 typedef struct khub__gpu_code {
-    char arch[24]; /* "9.0", "9.0a", "gfx90a" */
-    int ptx;       /* 1: to be compiled when it is loaded */
+    char arch[32];  /* "9.0", "9.0a", "gfx90a:xnack+" */
+    int ptx;        /* 1: to be compiled when it is loaded */
+    char label[40]; /* "9.0", "PTX 9.0" */
 } khub__gpu_code;
 
 typedef struct khub__object {
     khub__object_format format;
     const char *arch; /* "x86_64", "aarch64", or another machine's name */
     char arch_buffer[16];
-    int is_library;       /* 1: of the kind that is opened at run time */
     const char *own_name; /* DT_SONAME, LC_ID_DYLIB, the export table's; NULL: none */
     khub__names needed;   /* libraries */
     khub__names paths;    /* where they are looked for: DT_RUNPATH or DT_RPATH taken apart, LC_RPATH */
@@ -39,16 +39,21 @@ typedef struct khub__object {
     khub__names remarks; /* what is odd about the file; static texts */
     int failed;          /* no memory was found for a part */
 
+    int executable_stack; /* 1: yes; -1: an ELF file doesn't say, so the system's old default counts: yes */
+    int writable_code;    /* a segment is writable and executable */
+    size_t constructors;  /* that run when it is loaded; the compiler's own too */
+
     /* ELF */
     int old_path;         /* DT_RPATH, which comes before LD_LIBRARY_PATH */
     int text_relocations; /* code must be written to when it is loaded */
-    int writable_code;    /* a segment is writable and executable */
-    int executable_stack; /* 1: asked for; -1: it doesn't say, so the system's old default counts: yes */
     khub__relro relro;
-    size_t constructors; /* of DT_INIT_ARRAY */
 
-    /* Mach-O: the oldest macOS as 0x00XXYYZZ; 0: it doesn't say */
-    uint32_t macos;
+    /* Mach-O */
+    uint32_t macos; /* the oldest it loads on, 0xXXXXYYZZ for X.Y.Z; 0: it doesn't say */
+    int is_signed;
+
+    /* PE */
+    int is_fixed; /* can't be loaded at another address than its own */
 } khub__object;
 
 /* A universal Mach-O file holds several. */
@@ -64,8 +69,12 @@ typedef struct khub__objects {
 int khub__objects_read(khub__objects *out, const khub__bytes *file, const char *path, khub_error *err);
 void khub__objects_free(khub__objects *objects);
 
-/* Of one format; the caller has looked at the first bytes. *out is zeroed before. */
+/* Of one format; the caller has looked at the first bytes. *out is zeroed before, or empty. */
 int khub__elf_read(khub__object *out, const khub__bytes *file, const char *path, khub_error *err);
+
+int khub__macho_is(const khub__bytes *file);
+int khub__macho_read(khub__objects *out, const khub__bytes *file, const char *path, khub_error *err);
+int khub__pe_read(khub__object *out, const khub__bytes *file, const char *path, khub_error *err);
 
 /* For readers. */
 void khub__object_add(khub__object *object, khub__object_symbol symbol);

@@ -1,14 +1,22 @@
 /* The symbols that a library lacks, sorted by who is meant to have them. */
 #include "publish/judge.h"
 
-#include "kernel/provider.h"
-
 static const char nobody[] = "nobody";
 
-/* "libc.so.6", "tvm-ffi", … */
-static const char *provider_of(const khub__object_symbol *s)
+/* Those of which a build's name may say that they aren't there. */
+static int is_optional(const char *provider)
 {
-    const khub__provider *by_library = s->library ? khub__library_provider(s->library) : NULL;
+    static const char *const optional[] = {"tvm-ffi", "torch",         "torch-stable", "python", "cuda",
+                                           "rocm",    "nvidia-driver", "level-zero",   "sycl"};
+    for (size_t i = 0; i < sizeof(optional) / sizeof(*optional); i++)
+        if (!strcmp(optional[i], provider)) return 1;
+    return 0;
+}
+
+/* "libc.so.6", "tvm-ffi", … */
+static const char *provider_of(const khub__object *object, const khub__object_symbol *s)
+{
+    const khub__provider *by_library = s->library ? khub__needed_provider(object, s->library) : NULL;
     if (by_library) return by_library->name;
     if (s->library) return s->library;
     const khub__provider *by_name = khub__symbol_provider(s->name);
@@ -40,10 +48,16 @@ static int all_versioned(const khub__object *object)
 
 static void report_group(const khub__judging *j, const khub__group *g)
 {
-    if (strcmp(g->key, nobody) != 0)
+    if (is_optional(g->key) && !khub__is_promised(j, g->key))
+        khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+                         "lacks symbols of %s, which doesn't go with the build's name", g->key);
+    else if (strcmp(g->key, "sanitizer") == 0)
+        khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+                         "is an instrumented build, which loads into instrumented programs alone");
+    else if (strcmp(g->key, nobody) != 0)
         khub__finding(j->report, "undefined", KHUB_CHECK_LEVEL_NOTE, g->key, &g->names, "%zu symbol%s of %s",
                       g->names.count, g->names.count == 1 ? "" : "s", g->key);
-    else if (all_versioned(j->object))
+    else if (j->object->format == KHUB__ELF && all_versioned(j->object))
         khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
                          "lacks symbols that nothing it needs has");
     else
@@ -56,7 +70,8 @@ void khub__judge_undefined(const khub__judging *j)
     khub__groups all = {0};
     for (size_t i = 0; i < j->object->symbol_count; i++) {
         const khub__object_symbol *s = &j->object->symbols[i];
-        if (s->undefined && !(s->weak && !s->version)) khub__groups_add(&all, provider_of(s), s->name);
+        if (s->undefined && !(s->weak && !s->version))
+            khub__groups_add(&all, provider_of(j->object, s), s->name);
     }
     if (khub__groups_sort(&all))
         for (size_t i = 0; i < all.count; i++)
