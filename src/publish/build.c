@@ -325,12 +325,16 @@ static void judge_main(const build *b)
     b->c->report->file = NULL;
 }
 
-static void judge_libraries(const build *b)
+static int judge_libraries(const build *b)
 {
-    for (size_t i = 0; i < b->library_count; i++) {
+    int rc = KHUB_OK;
+    for (size_t i = 0; rc == KHUB_OK && i < b->library_count; i++) {
         khub__opened_judge(&b->libraries[i], b->c, b->variant);
-        if (&b->libraries[i] == b->main) judge_main(b);
+        if (&b->libraries[i] != b->main) continue;
+        judge_main(b);
+        rc = khub__opened_load(b->main, b->c);
     }
+    return rc;
 }
 
 /* ---- layers.json ---- */
@@ -392,8 +396,8 @@ static int check_all(build *b, khub__common *common, const char *variant)
     b->c->report->file = NULL;
     if (rc != KHUB_OK) return rc;
     judge_variant(b, variant);
-    judge_libraries(b);
-    return check_layers(b);
+    rc = judge_libraries(b);
+    return rc == KHUB_OK ? check_layers(b) : rc;
 }
 
 int khub__check_build(khub__checking *c, khub__common *common, const char *directory, const char *shown,

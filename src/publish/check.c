@@ -16,6 +16,7 @@ static int check_library(khub__checking *c, const char *path)
     if (!parent) return khub__fail_memory(c->err, "checking a library");
     int rc = khub__opened_open(&opened, c, "", "", path);
     if (rc == KHUB_OK) khub__opened_judge(&opened, c, khub__variant_name_parse(&name, folder) ? &name : NULL);
+    if (rc == KHUB_OK) rc = khub__opened_load(&opened, c);
     khub__opened_close(&opened);
     khub__free(parent);
     return rc;
@@ -116,6 +117,20 @@ static char *blobs_of(const char *snapshot)
     return blobs;
 }
 
+/* Code of a publisher whom nobody trusts isn't run. */
+static int may_load(khub__checking *c, const char *repository)
+{
+    khub_error why = {0};
+    if (!c->options.load) return KHUB_OK;
+    int rc = khub_trusted(repository, c->options.hub, &why);
+    if (rc == KHUB_OK) return KHUB_OK;
+    if (rc != KHUB_E_UNTRUSTED) return khub__fail(c->err, rc, "%s", why.message);
+    c->options.load = 0;
+    khub__finding(c->report, "load", KHUB_CHECK_LEVEL_NOTE, "untrusted", NULL, "isn't loaded: %s",
+                  why.message);
+    return KHUB_OK;
+}
+
 static int check_snapshot(khub__checking *c, const khub_snapshot *snapshot, const char *name)
 {
     char *blobs = blobs_of(khub_snapshot_path(snapshot));
@@ -124,8 +139,9 @@ static int check_snapshot(khub__checking *c, const khub_snapshot *snapshot, cons
     c->report->file = name;
     khub__finding(c->report, "commit", KHUB_CHECK_LEVEL_NOTE, khub_snapshot_commit(snapshot), NULL,
                   "is %s at commit %s", khub_snapshot_repository(snapshot), khub_snapshot_commit(snapshot));
+    int rc = may_load(c, khub_snapshot_repository(snapshot));
     c->report->file = NULL;
-    int rc = check_repository(c, khub_snapshot_path(snapshot), name);
+    if (rc == KHUB_OK) rc = check_repository(c, khub_snapshot_path(snapshot), name);
     c->also = NULL;
     khub__free(blobs);
     return rc;
@@ -154,6 +170,8 @@ static int check_name(khub__checking *c, const char *name)
         return check_library(c, name);
     if (kind == KHUB__FILE_DIRECTORY) return check_directory(c, name);
     int rc = khub__repository_find(&path, name, c->err);
+    if (rc == KHUB_OK && path && khub__file_kind(path) == KHUB__FILE_NONE)
+        rc = khub__fail(c->err, KHUB_E_NOTFOUND, "%s: there is no such file or directory", path);
     if (rc == KHUB_OK) rc = path ? check_directory(c, path) : check_remote(c, name);
     khub__free(path);
     return rc;

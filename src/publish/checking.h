@@ -29,6 +29,10 @@ void khub__opened_close(khub__opened *opened);
 /* Judges each object of it by itself. `variant`: of the build that it is in; NULL: none. */
 void khub__opened_judge(const khub__opened *opened, khub__checking *c, const khub__variant_name *variant);
 
+/* Loads it in a child process, if the options say so and it is for this machine. That it doesn't load is a
+ * finding. */
+int khub__opened_load(const khub__opened *opened, khub__checking *c);
+
 /* 1 for a name that libraries have: *.so, *.so.N, *.dylib, *.dll, *.pyd. */
 int khub__is_library_name(const char *name);
 

@@ -9,6 +9,11 @@
 
 #include <stdio.h>
 
+/* A version that is needed, and of which library. */
+typedef struct elf_version_name {
+    const char *name, *file; /* NULL: nobody told */
+} elf_version_name;
+
 typedef struct elf_file {
     const khub__libelf *lib;
     Elf *elf;
@@ -20,15 +25,16 @@ typedef struct elf_file {
     GElf_Phdr *segments;
     size_t segment_count;
     uint64_t dynamic_at, dynamic_bytes;
-    uint64_t strings, strings_bytes, symbols, versions; /* where in the file; 0: there are none */
-    uint64_t needed_versions, needed_version_count;     /* address */
-    uint64_t name_offset, path_offset;                  /* in the strings; UINT64_MAX: none */
-    uint64_t symbol_count;                              /* 0: not known */
-    const char **version_names, **version_files; /* by version index: its name, its library; NULL: none */
+    uint64_t strings, strings_bytes, symbols, versions;    /* where in the file; 0: there are none */
+    uint64_t needed_versions, needed_version_count;        /* address */
+    uint64_t name_offset, path_offset;                     /* in the strings; UINT64_MAX: none */
+    uint64_t symbol_count;                                 /* 0: not known */
+    elf_version_name *version_names;                       /* by version index */
+    size_t version_count, version_capacity, version_steps; /* steps: chains may lead over each other */
     int bound_now;
 } elf_file;
 
-enum { VERSIONS_MAX = 0x8000, VERSION_MASK = 0x7FFF };
+enum { VERSIONS_MAX = 0x8000, VERSION_MASK = 0x7FFF, MANY = 1 << 20 };
 
 static int fail_damaged(const elf_file *f, const char *what)
 {
@@ -222,11 +228,16 @@ static int read_dynamic(elf_file *f)
 }
 
 /* The name of one version that is needed, under its index. */
-static void note_version(elf_file *f, const GElf_Vernaux *version, const char *file)
+static int note_version(elf_file *f, const GElf_Vernaux *version, const char *file)
 {
-    unsigned index = version->vna_other & VERSION_MASK;
-    f->version_names[index] = text_at(f, version->vna_name);
-    f->version_files[index] = file;
+    size_t index = version->vna_other & VERSION_MASK;
+    if (khub__grow((void **)&f->version_names, &f->version_capacity, index + 1, sizeof(*f->version_names),
+                   VERSIONS_MAX) != 0)
+        return khub__fail_memory(f->err, "reading a library");
+    while (f->version_count <= index)
+        f->version_names[f->version_count++] = (elf_version_name){NULL, NULL};
+    f->version_names[index] = (elf_version_name){text_at(f, version->vna_name), file};
+    return KHUB_OK;
 }
 
 /* What is needed of one library; the entries are chained by distances that only lead forward. */
@@ -236,10 +247,10 @@ static int read_version_needs(elf_file *f, Elf_Data *table, uint64_t at, const G
     at += need->vn_aux;
     for (unsigned i = 0; i < need->vn_cnt; i++) {
         GElf_Vernaux version;
-        if (at > INT32_MAX || !f->lib->gelf_getvernaux(table, (int)at, &version))
+        if (++f->version_steps > MANY || at > INT32_MAX || !f->lib->gelf_getvernaux(table, (int)at, &version))
             return fail_damaged(f, "a version that it needs lies outside of the file");
-        note_version(f, &version, file);
-        if (!version.vna_next) break;
+        int rc = note_version(f, &version, file);
+        if (rc != KHUB_OK || !version.vna_next) return rc;
         at += version.vna_next;
     }
     return KHUB_OK;
@@ -251,9 +262,6 @@ static int read_versions(elf_file *f)
     if (!f->needed_versions) return KHUB_OK;
     Elf_Data *table = at ? chunk(f, at, left, ELF_T_VNEED) : NULL;
     if (!table) return fail_damaged(f, "the versions that it needs lie outside of the file");
-    f->version_names = khub__calloc((size_t)VERSIONS_MAX * 2, sizeof(*f->version_names));
-    if (!f->version_names) return khub__fail_memory(f->err, "reading a library");
-    f->version_files = f->version_names + VERSIONS_MAX;
     int rc = KHUB_OK;
     at = 0;
     for (uint64_t i = 0; rc == KHUB_OK && i < f->needed_version_count && i < VERSIONS_MAX; i++) {
@@ -279,8 +287,8 @@ static void read_section(elf_file *f, const GElf_Shdr *section)
 
 static void read_gpu_code(elf_file *f, const GElf_Shdr *section, const char *name)
 {
-    const char *data = f->file->data + section->sh_offset;
     if (section->sh_type == SHT_NOBITS || !fits(f, section->sh_offset, section->sh_size)) return;
+    const char *data = f->file->data + section->sh_offset;
     if (!strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin"))
         khub__cuda_read(f->out, data, (size_t)section->sh_size);
     if (!strcmp(name, ".hip_fatbin")) khub__hip_read(f->out, data, (size_t)section->sh_size);
@@ -307,9 +315,9 @@ static void add_symbol(elf_file *f, const GElf_Sym *symbol, unsigned version)
     if (!name || !*name || binding == STB_LOCAL) return;
     khub__object_symbol s = {
         .name = name, .undefined = symbol->st_shndx == SHN_UNDEF, .weak = binding == STB_WEAK};
-    if (s.undefined && f->version_names && version < VERSIONS_MAX) {
-        s.version = f->version_names[version];
-        s.library = f->version_files[version];
+    if (s.undefined && version < f->version_count) {
+        s.version = f->version_names[version].name;
+        s.library = f->version_names[version].file;
     }
     if (s.undefined || GELF_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN) khub__object_add(f->out, s);
 }

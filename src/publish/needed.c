@@ -34,21 +34,19 @@ static int leads_up(const char *place, size_t length)
 }
 
 /* One place of the search path. */
-static void judge_place(khub_check_report *report, const char *place, const char *own)
+static void judge_place(const khub__judging *j, const char *place)
 {
     size_t length = strlen(place);
     if (length == 0)
-        khub__finding(report, "rpath", KHUB_CHECK_LEVEL_ERROR, "", NULL,
+        khub__finding(j->report, "rpath", KHUB_CHECK_LEVEL_ERROR, "", NULL,
                       "an empty place in its search path means whatever directory the program runs in");
     else if (!own_directory(place, length))
-        khub__finding(report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
+        khub__finding(j->report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
                       "looks for libraries in %s, a place of the machine it was built on; only %s, its own "
                       "directory, comes along",
-                      place, own); only $ORIGIN, its own "
-            "directory, comes along",
-            place);
+                      place, own_token(j->object));
     else if (leads_up(place, length))
-        khub__finding(report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
+        khub__finding(j->report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
                       "looks for libraries in %s, which leads out of the build", place);
 }
 
@@ -88,7 +86,7 @@ static void judge_places(const khub__judging *j)
         size_t before = 0;
         while (strcmp(places.items[before], places.items[i]) != 0)
             before++;
-        if (before == i) judge_place(j->report, places.items[i], own_token(j->object));
+        if (before == i) judge_place(j, places.items[i]);
     }
     for (size_t i = 0; i < places.count; i++)
         khub__free((void *)(uintptr_t)places.items[i]);

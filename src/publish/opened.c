@@ -19,12 +19,15 @@ int khub__is_library_name(const char *name)
 
 int khub__finding_why(khub__checking *c, const char *about, const char *path, const khub_error *why)
 {
-    size_t n = strlen(path);
-    int named = !strncmp(why->message, path, n) && !strncmp(why->message + n, ": ", 2);
     if (why->code != KHUB_E_FORMAT && why->code != KHUB_E_NOTFOUND)
         return khub__fail(c->err, why->code, "%s", why->message);
-    khub__finding(c->report, about, KHUB_CHECK_LEVEL_ERROR, NULL, NULL, "%s",
-                  why->message + (named ? n + 2 : 0));
+    const char *words = why->message, *line = "";
+    size_t n = strlen(path);
+    if (!strncmp(words, path, n) && words[n] == ':') { /* "PATH: …", or "PATH:LINE: …" */
+        line = words[n + 1] == ' ' ? "" : "line ";
+        words += n + 1 + (words[n + 1] == ' ');
+    }
+    khub__finding(c->report, about, KHUB_CHECK_LEVEL_ERROR, NULL, NULL, "%s%s", line, words);
     return KHUB_OK;
 }
 

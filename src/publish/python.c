@@ -29,8 +29,8 @@ static void collect(uses *u, const khub__judging *j)
     khub__version wanted = version_of(j->options->python);
     for (size_t i = 0; i < j->object->symbol_count; i++) {
         const khub__object_symbol *s = &j->object->symbols[i];
-        const char *added = s->undefined ? khub__limited_api_added(s->name) : NULL;
-        if (!s->undefined || (!added && !is_pythons(s->name))) continue;
+        if (!s->undefined || !is_pythons(s->name)) continue;
+        const char *added = khub__limited_api_added(s->name);
         if (!added)
             khub__names_add(&u->other, s->name);
         else if (khub__version_compare(version_of(added), wanted) > 0)
