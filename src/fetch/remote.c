@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/ours.h"
 #include "base/path.h"
 #include "cache/disk.h"
 #include "fetch/snapshots.h"
@@ -88,13 +89,31 @@ static void note_move(khub__remote *remote, const khub__repo *there)
     remote->at.repo = *there;
 }
 
+/* The cache's list. One that others may have written proves nothing: the Hub is asked where it can be, else
+ * *foreign says so (khub_free). KHUB_E_NOTFOUND: there is none that counts. */
+static int cached_tree(khub__remote *remote, khub_error *err)
+{
+    char path[KHUB__DISK_PATH_MAX], name[KHUB__COMMIT_MAX + 16];
+    khub_error why = {0};
+    snprintf(name, sizeof(name), "trees/%s.json", remote->at.commit);
+    if (khub__disk_path(path, &remote->store, name) != 0) return KHUB_E_NOTFOUND;
+    int rc = khub__path_is_ours(NULL, path, &why);
+    if (rc == KHUB_E_NOMEM) return khub__fail_memory(err, "reading the list of files");
+    if (rc == KHUB_E_UNTRUSTED) {
+        if (!khub__client_offline(remote->session->client)) return KHUB_E_NOTFOUND;
+        if (!(remote->foreign = khub__strdup(why.message)))
+            return khub__fail_memory(err, "reading the list of files");
+    }
+    return khub__store_tree(&remote->tree, &remote->store, remote->at.commit, err);
+}
+
 /* The cache's list, else the Hub's; a snapshot's own files when neither is to be had. */
 static int learn_tree(khub__remote *remote, khub_error *err)
 {
     const char *commit = remote->at.commit;
     khub_error why = {0}, other = {0};
     khub__repo there;
-    int rc = khub__store_tree(&remote->tree, &remote->store, commit, &why);
+    int rc = cached_tree(remote, &why);
     if (rc == KHUB_OK) return recall_move(remote, err);
     if (rc != KHUB_E_NOTFOUND) return khub__fail(err, rc, "%s", why.message);
     khub_error_clear(&why);
@@ -224,6 +243,7 @@ void khub__remote_close(khub__remote *remote)
     khub__store_close(&remote->store);
     khub__tree_free(&remote->tree);
     khub__free(remote->path);
+    khub__free(remote->foreign);
     memset(remote, 0, sizeof(*remote));
 }
 
@@ -262,6 +282,7 @@ typedef struct batch {
     khub__fetch *files;
     khub__blob **blobs;
     size_t count;
+    int distrust; /* 1: what the cache has under their names is something else */
 } batch;
 
 static void free_load(batch *load)
@@ -282,15 +303,16 @@ static int plan(batch *load, const khub__remote *remote, const khub__picked *pic
         khub__blob **blob = &load->blobs[load->count];
         int rc = khub__blob_new(blob, &remote->store, remote->at.commit, file->path, err);
         if (rc != KHUB_OK) return rc;
+        if (load->distrust) khub__blob_distrust(*blob);
         load->files[load->count++] =
             (khub__fetch){file->path, file->size, khub__tree_etag(file), &khub__blob_sink, *blob};
     }
     return KHUB_OK;
 }
 
-static int bring(khub__remote *remote, const khub__picked *picked, khub_error *err)
+static int bring(khub__remote *remote, const khub__picked *picked, int distrust, khub_error *err)
 {
-    batch load = {0};
+    batch load = {.distrust = distrust};
     char what[KHUB__REPO_ID_MAX + KHUB__REVISION_MAX + 3];
     snprintf(what, sizeof(what), "%s@%s", remote->wanted.repo.id,
              *remote->wanted.revision ? remote->wanted.revision : "main");
@@ -326,11 +348,17 @@ int khub__remote_bring(khub__remote *remote, khub__picked *picked, khub_error *e
             khub__log(KHUB_LOG_NOTICE, "get", name,
                       "%zu of its files were taken out of the cache meanwhile and are fetched again",
                       picked->missing);
-        int rc = bring(remote, picked, err);
+        int rc = bring(remote, picked, 0, err);
         if (rc != KHUB_OK) return rc;
         look(picked, remote);
     }
     return KHUB_OK;
+}
+
+int khub__remote_mend(khub__remote *remote, const khub__tree_file **files, size_t count, khub_error *err)
+{
+    const khub__picked all = {files, count, count};
+    return bring(remote, &all, 1, err);
 }
 
 int khub__remote_fetch(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err)

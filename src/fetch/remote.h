@@ -27,9 +27,11 @@ typedef struct khub__remote {
     khub__resolved at;
     khub__tree tree; /* all files at the commit, in the cache or not */
     char *path;      /* of the snapshot, whether it is there or not */
+    char *foreign;   /* why the list in the cache isn't believed, where there is no other; NULL: it is */
 } khub__remote;
 
-/* Resolves and learns the tree: from the cache, else from the Hub; offline, from a snapshot that another tool
+/* Resolves and learns the tree: from the cache, when nobody else may have written it, else from the Hub;
+ * offline, from a snapshot that another tool
  * made. */
 int khub__remote_open(khub__remote *out, khub__session *session, const khub__wanted *wanted, khub_error *err);
 /* The same without following a redirect. *on: where kernel-status.toml leads, as far as it is pinned; its
@@ -55,6 +57,9 @@ void khub__picked_free(khub__picked *picked); /* frees what it holds and zeroes 
 /* Makes the files that are picked be in the snapshot, also those that someone takes out meanwhile. Nothing is
  * asked when none is missing. */
 int khub__remote_bring(khub__remote *remote, khub__picked *picked, khub_error *err);
+
+/* Fetches files anew that are in the snapshot and aren't what their names say. */
+int khub__remote_mend(khub__remote *remote, const khub__tree_file **files, size_t count, khub_error *err);
 
 /* For a file that is read as a whole, before it is fetched: KHUB_E_FORMAT when the list of files says that it
  * is longer than `most` bytes. */

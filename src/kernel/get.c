@@ -3,16 +3,15 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/path.h"
 #include "base/text.h"
 #include "kernel/build.h"
+#include "kernel/judge.h"
 #include "kernel/kernel.h"
 #include "kernel/machine.h"
 #include "kernel/memo.h"
 #include "kernel/needs.h"
 #include "kernel/place.h"
 #include "kernel/runtime.h"
-#include "trust/publisher.h"
 #include "trust/trust.h"
 
 #include <stdio.h>
@@ -115,49 +114,6 @@ static int get_need(const khub__metadata_need *need, khub__way *way, const khub_
     return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s (needed by %s)", why.message, before->name);
 }
 
-static int read_metadata(khub__metadata *out, const char *build, khub_error *err)
-{
-    char *file = khub__path_join(build, "metadata.json");
-    int rc = file ? khub__metadata_read(out, file, err) : khub__fail_memory(err, "reading metadata.json");
-    khub__free(file);
-    return rc;
-}
-
-/* The rest of a build of the Hub: not before its publisher is judged. */
-static int bring(khub_kernel *kernel, const khub__repository *repository, const khub__way *way,
-                 khub_error *err)
-{
-    khub__remote *remote = repository->remote;
-    khub__picked files;
-    if (!remote) return KHUB_OK;
-    int rc = khub__repository_pick(&files, repository, kernel->variant, err);
-    if (rc == KHUB_OK)
-        rc = khub__publisher_check(kernel->trust, &remote->store, &remote->at.repo, remote->session->client,
-                                   &remote->session->rules, files.missing > 0 && !way->only_metadata, err);
-    if (rc == KHUB_OK && !way->only_metadata) rc = khub__remote_bring(remote, &files, err);
-    khub__picked_free(&files);
-    return rc;
-}
-
-/* From the chosen build to the path of its library, everything it needs in place. */
-static int prepare(char **library, khub_kernel *kernel, const khub__place *place, khub__way *way,
-                   const khub_get_options *options, const khub__chain *before, khub_error *err)
-{
-    khub__metadata metadata = {0};
-    const khub__chain here = {kernel->name, before};
-    int rc = khub__repository_bring_metadata(&place->repository, kernel->variant, err);
-    if (rc == KHUB_OK) rc = read_metadata(&metadata, kernel->build, err);
-    kernel->version = metadata.version;
-    if (rc == KHUB_OK) rc = bring(kernel, &place->repository, way, err);
-    if (rc == KHUB_OK) rc = khub__trust_end(kernel->trust, err);
-    for (size_t i = 0; i < metadata.need_count && rc == KHUB_OK && !way->only_metadata; i++)
-        rc = get_need(&metadata.needs[i], way, options, &here, err);
-    if (rc == KHUB_OK && !way->only_metadata)
-        rc = khub__build_library(library, kernel->build, &metadata, err);
-    khub__metadata_free(&metadata);
-    return rc;
-}
-
 static int take_facts(khub_kernel *kernel, const khub__place *place, khub_error *err)
 {
     kernel->build = khub__repository_build(&place->repository, kernel->variant);
@@ -168,44 +124,74 @@ static int take_facts(khub_kernel *kernel, const khub__place *place, khub_error 
 }
 
 /* A kernel in C may do without libtvm_ffi; that it isn't there matters once the loader misses something. */
-static int load(khub_kernel *kernel, const char *path, khub_error *err)
+static int open_library(khub_kernel *kernel, const char *path, const khub__proven *proven, khub_error *err)
 {
     khub_error no_runtime = {0}, why = {0};
     int runtime = khub__runtime_open(&no_runtime);
     if (runtime == KHUB_E_NOMEM) return khub__fail_memory(err, "opening libtvm_ffi");
     if (runtime != KHUB_OK)
         khub__log(KHUB_LOG_DEBUG, "get", kernel->name, "without libtvm_ffi: %s", no_runtime.message);
-    int rc = khub__library_open(&kernel->library, path, NULL, &why);
+    int rc = khub__library_open(&kernel->library, path, proven, &why);
     if (rc == KHUB_OK) return KHUB_OK;
     if (runtime == KHUB_OK || !strstr(why.message, "tvm_ffi")) return khub__fail(err, rc, "%s", why.message);
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);
 }
 
-/* The way of one name up to the path of its library. */
-static int fetch_one(char **library, khub_kernel *kernel, khub__way *way, const khub_get_options *options,
-                     const khub__chain *before, khub_error *err)
+/* Exactly what was proven, if it had to be. Somebody who opens a library for writing after that is let in,
+ * and what is loaded is a copy in memory, proven anew. */
+static int load(khub_kernel *kernel, khub__judging *judging, khub_error *err)
 {
-    khub__place place = {0};
-    *library = NULL;
-    int rc = khub__place_open(&place, way, kernel->name, err);
-    if (rc == KHUB_OK) rc = choose(&kernel->variant, &place.repository, options, kernel->name, err);
-    if (rc == KHUB_OK && place.repository.remote)
-        rc = khub__lockfile_check(&way->lock, place.remote.wanted.repo.id, place.remote.at.commit,
-                                  kernel->variant, &place.remote.tree, err);
-    if (rc == KHUB_OK) rc = take_facts(kernel, &place, err);
-    if (rc == KHUB_OK) rc = khub__place_begin_trust(&kernel->trust, &place, way, kernel->name, err);
-    if (rc == KHUB_OK) rc = prepare(library, kernel, &place, way, options, before, err);
-    khub__place_close(&place);
+    char *path;
+    khub_error why = {0};
+    const khub__proven *proven = judging->is_proven ? &judging->proven : NULL;
+    int rc = khub__build_library(&path, kernel->build, &judging->metadata, err);
+    if (rc != KHUB_OK || judging->way->only_fetch) {
+        khub__free(path);
+        return rc;
+    }
+    rc = open_library(kernel, path, proven, &why);
+    if (rc == KHUB_E_UNTRUSTED && proven && !khub__proven_still(proven)) {
+        khub_error_clear(&why);
+        rc = khub__judge_content(judging, 1, &why);
+        if (rc == KHUB_OK) rc = open_library(kernel, path, proven, &why);
+    }
+    khub__free(path);
+    return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
+}
+
+/* The rest of the build, then everything that it needs, then its library. */
+static int bring_and_load(khub__judging *judging, khub__way *way, const khub_get_options *options,
+                          const khub__chain *before, khub_error *err)
+{
+    const khub__chain here = {judging->kernel->name, before};
+    int rc = khub__judge_bring(judging, err);
+    for (size_t i = 0; i < judging->metadata.need_count && rc == KHUB_OK; i++)
+        rc = get_need(&judging->metadata.needs[i], way, options, &here, err);
+    if (rc == KHUB_OK) rc = khub__judge_content(judging, 0, err);
+    return rc == KHUB_OK ? load(judging->kernel, judging, err) : rc;
+}
+
+/* From the chosen build to its library. */
+static int judge_and_load(khub_kernel *kernel, khub__place *place, khub__way *way,
+                          const khub_get_options *options, const khub__chain *before, khub_error *err)
+{
+    khub__judging judging;
+    int rc = khub__judge_open(&judging, kernel, place, way, err);
+    if (rc == KHUB_OK) rc = khub__judge_metadata(&judging, err);
+    if (rc == KHUB_OK && !way->only_metadata) rc = bring_and_load(&judging, way, options, before, err);
+    khub__judge_close(&judging);
     return rc;
 }
 
 static int get_one(khub_kernel *kernel, khub__way *way, const khub_get_options *options,
                    const khub__chain *before, khub_error *err)
 {
-    char *library;
-    int rc = fetch_one(&library, kernel, way, options, before, err);
-    if (rc == KHUB_OK && !way->only_fetch) rc = load(kernel, library, err);
-    khub__free(library);
+    khub__place place = {0};
+    int rc = khub__place_open(&place, way, kernel->name, err);
+    if (rc == KHUB_OK) rc = choose(&kernel->variant, &place.repository, options, kernel->name, err);
+    if (rc == KHUB_OK) rc = take_facts(kernel, &place, err);
+    if (rc == KHUB_OK) rc = judge_and_load(kernel, &place, way, options, before, err);
+    khub__place_close(&place);
     return rc;
 }
 

@@ -7,10 +7,14 @@
 #include "base/text.h"
 #include "kernel/local_kernels.h"
 #include "kernel/metadata.h"
+#include "trust/signed.h"
 #include "variant/archs.h"
 #include "variant/choice.h"
 
 #include <stdlib.h>
+
+#define METADATA "metadata.json"
+#define BUNDLE   "metadata.json.sigstore"
 
 /* One name of letters, digits, "-", "_" and ".", which doesn't start with a dot: nothing that leads
  * elsewhere. */
@@ -193,7 +197,8 @@ int khub__repository_of(khub__repository *out, khub__remote *remote, khub_error 
 }
 
 typedef struct build_pick {
-    const char *build, *file; /* file NULL: all that count */
+    const char *build;
+    const char *files[2]; /* {NULL}: all that count */
 } build_pick;
 
 static int ends_in(const char *text, const char *end)
@@ -208,26 +213,37 @@ static int pick_build(void *user, const char *path)
     const char *name;
     size_t n = build_name(&name, path);
     if (!n || strncmp(name, pick->build, n) != 0 || pick->build[n]) return 0;
-    if (pick->file) return !strcmp(name + n + 1, pick->file);
+    for (size_t i = 0; i < 2 && pick->files[i]; i++)
+        if (!strcmp(name + n + 1, pick->files[i])) return 1;
+    if (pick->files[0]) return 0;
     return !strstr(name + n, "/__pycache__/") && !ends_in(path, ".pyc");
 }
 
-static int check_metadata(const khub__repository *repository, const char *build, khub_error *err)
+static int check_size(const khub__repository *repository, const char *build, const char *file, size_t most,
+                      khub_error *err)
 {
     if (!repository->remote) return KHUB_OK;
     khub__text path = {0};
-    khub__text_addf(&path, "build/%s/metadata.json", build);
+    khub__text_addf(&path, "build/%s/%s", build, file);
     char *name = khub__text_take(&path);
-    int rc = name ? khub__remote_check_size(repository->remote, name, KHUB__METADATA_MAX, err)
+    int rc = name ? khub__remote_check_size(repository->remote, name, most, err)
                   : khub__fail_memory(err, "choosing a build");
     khub__free(name);
     return rc;
 }
 
-int khub__repository_bring_metadata(const khub__repository *repository, const char *build, khub_error *err)
+static int check_metadata(const khub__repository *repository, const char *build, khub_error *err)
 {
-    build_pick pick = {build, "metadata.json"};
+    return check_size(repository, build, METADATA, KHUB__METADATA_MAX, err);
+}
+
+int khub__repository_bring_metadata(const khub__repository *repository, const char *build, int signature,
+                                    khub_error *err)
+{
+    build_pick pick = {build, {METADATA, signature ? BUNDLE : NULL}};
     int rc = check_metadata(repository, build, err);
+    if (rc == KHUB_OK && signature)
+        rc = check_size(repository, build, BUNDLE, KHUB__SIGNATURE_MAX_BYTES, err);
     if (rc != KHUB_OK || !repository->remote) return rc;
     return khub__remote_fetch(repository->remote, pick_build, &pick, err);
 }
@@ -235,7 +251,7 @@ int khub__repository_bring_metadata(const khub__repository *repository, const ch
 int khub__repository_pick(khub__picked *out, const khub__repository *repository, const char *build,
                           khub_error *err)
 {
-    build_pick pick = {build, NULL};
+    build_pick pick = {build, {NULL, NULL}};
     return khub__remote_pick(out, repository->remote, pick_build, &pick, err);
 }
 
@@ -268,7 +284,7 @@ static int look_at_metadata(void *user, khub__verdict *verdict, const char *text
     khub_error why = {0};
     int brought = path ? KHUB_OK : khub__fail_memory(err, "choosing a build");
     int rc = path ? check_metadata(context->repository, text, &why) : brought;
-    if (rc == KHUB_OK) rc = brought = khub__repository_bring_metadata(context->repository, text, err);
+    if (rc == KHUB_OK) rc = brought = khub__repository_bring_metadata(context->repository, text, 0, err);
     if (rc == KHUB_OK) rc = khub__metadata_read(&metadata, path, &why);
     if (rc == KHUB_OK && khub__archs_matter(name->backend))
         khub__archs_decide(verdict, name, context->platform, (const char *const *)metadata.archs,

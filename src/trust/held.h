@@ -2,7 +2,7 @@
 #ifndef TRUST_HELD_H
 #define TRUST_HELD_H
 
-#include <khub/error.h>
+#include "base/file.h"
 
 /* What tells that a file is the one that was looked at, and that nobody wrote to it since: writing changes
  * the time of change, which no program can set back as it can the time of modification. */
@@ -35,6 +35,9 @@ int khub__held_copy(khub__held *held, const char *path, khub_error *err);
 /* Reads up to `bytes` at `offset`; 0: the end, -1 with errno. */
 int64_t khub__held_read(const khub__held *held, void *data, size_t bytes, uint64_t offset);
 
+/* To read it from its start; not to be closed. One at a time. */
+khub__stream khub__held_stream(const khub__held *held, const char *path);
+
 /* 1: it can't have changed since it was opened or copied. */
 int khub__held_still(const khub__held *held);
 
@@ -44,7 +47,14 @@ int khub__held_settled(const khub__held *held);
 
 void khub__held_drop(khub__held *held); /* closes; one that is zeroed or dropped is a no-op */
 
-/* What is at `path`, links followed, without opening it. *others as above. 0, or -1: no regular file. */
-int khub__identify(khub__identity *out, int *others, const char *path);
+/* What is at `path`, links followed, without opening it: a regular file, or a directory. *others (may be
+ * NULL) as above. 0, or -1: it isn't there, or isn't that. */
+int khub__identify(khub__identity *out, int *others, const char *path, int is_directory);
+
+/* 1: whatever is written to it from now on shows in this identity, which was taken after `since_ns`: it was
+ * changed last so long before that no clock is that coarse or that wrong. */
+int khub__identity_settled(const khub__identity *identity, int64_t since_ns);
+
+int64_t khub__file_clock_ns(void); /* now, by the clock that files get their times from */
 
 #endif

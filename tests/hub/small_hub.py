@@ -138,9 +138,11 @@ def files_of(folder):
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def fake(name="good"):
+def fake(name="good", version=1):
     """The files of a repository of tests/fake: a build that loads here, and one for another machine."""
     files = files_of(FAKES / name)
+    for path in [p for p in files if p.endswith("/metadata.json")]:
+        files[path] = files[path].replace(b'"version":1,', b'"version":%d,' % version)
     other = {p.replace(VARIANT, "tvm-ffi01-cu128-aarch64-linux"): c for p, c in files.items() if p.startswith("build/")}
     return {**files, **other}
 

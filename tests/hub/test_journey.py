@@ -520,7 +520,7 @@ def locked(name, version, commit):
 
 def test_a_redirect_stays_in_the_lock(hub, cache, tmp_path):
     hub.repos["kernels/org/good"]["v2"] = {"kernel-status.toml": b'kind = "redirect"\ndestination = "new/good"\n'}
-    hub.repos["kernels/new/good"] = {"old": fake(), "v2": {**fake(), "README.md": b"later"}}
+    hub.repos["kernels/new/good"] = {"old": fake(version=2), "v2": {**fake(version=2), "README.md": b"later"}}
     hub.trusted["new"] = True
     asked, moved = (hub.commit(hub.repos[name][branch]) for name, branch in [("kernels/org/good", "v2"), ("kernels/new/good", "old")])
     lock = tmp_path / "kernels.lock"

@@ -165,7 +165,7 @@ START_TEST(identities)
     int others;
     struct timespec times[2];
     struct stat st;
-    ck_assert_int_eq(khub__identify(&before, &others, at("file")), 0);
+    ck_assert_int_eq(khub__identify(&before, &others, at("file"), 0), 0);
     ck_assert_int_eq(others, 0);
     ck_assert_int_eq(stat(at("file"), &st), 0);
     times[0] = st.st_atim;
@@ -180,9 +180,9 @@ START_TEST(identities)
     ck_assert_int_eq(pwrite(fd, "C", 1, 0), 1);
     close(fd);
     ck_assert_int_eq(utimensat(AT_FDCWD, at("file"), times, 0), 0); /* as a forger would */
-    ck_assert_int_eq(khub__identify(&now, &others, at("file")), 0);
+    ck_assert_int_eq(khub__identify(&now, &others, at("file"), 0), 0);
     ck_assert(!khub__same_identity(&now, &before));
-    ck_assert_int_eq(khub__identify(&now, &others, root), -1);
+    ck_assert_int_eq(khub__identify(&now, &others, root, 0), -1);
     remove_root();
 }
 END_TEST

@@ -140,6 +140,12 @@ enum khub__file_kind khub__file_kind(const char *path)
                                  : KHUB__FILE_OTHER;
 }
 
+void khub__file_link(char *out, size_t size, const char *path)
+{
+    ssize_t n = readlink(path, out, size);
+    out[n < 0 || (size_t)n >= size ? 0 : n] = 0;
+}
+
 int khub__file_may_use(const char *path)
 {
     return access(path, R_OK | W_OK) == 0;

@@ -31,7 +31,7 @@ static int64_t ns_of(struct timespec t)
     return (int64_t)t.tv_sec * second_ns + t.tv_nsec;
 }
 
-static int64_t now_ns(void)
+int64_t khub__file_clock_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
@@ -49,13 +49,18 @@ int khub__same_identity(const khub__identity *a, const khub__identity *b)
            a->changed_ns == b->changed_ns;
 }
 
-int khub__identify(khub__identity *out, int *others, const char *path)
+int khub__identify(khub__identity *out, int *others, const char *path, int is_directory)
 {
     struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return -1;
+    if (stat(path, &st) != 0 || !(is_directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode))) return -1;
     take_identity(out, &st);
-    *others = !khub__is_ours(st.st_uid, st.st_gid, st.st_mode);
+    if (others) *others = !khub__is_ours(st.st_uid, st.st_gid, st.st_mode);
     return 0;
+}
+
+int khub__identity_settled(const khub__identity *identity, int64_t since_ns)
+{
+    return identity->changed_ns < since_ns - 2 * second_ns;
 }
 
 /* The signal that tells of a lease that somebody waits for is SIGIO, which ends a process that doesn't expect
@@ -100,7 +105,7 @@ static int above_zero(int fd)
 int khub__hold(khub__held *out, const char *path, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
-    out->since_ns = now_ns();
+    out->since_ns = khub__file_clock_ns();
     /* O_NONBLOCK: a pipe that nobody writes to must not stop us before we know that it is one */
     out->fd = above_zero(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (out->fd < 0) return khub__fail_errno(err, path, "open it");
@@ -165,6 +170,12 @@ int64_t khub__held_read(const khub__held *held, void *data, size_t bytes, uint64
     return n;
 }
 
+khub__stream khub__held_stream(const khub__held *held, const char *path)
+{
+    lseek(held->fd, 0, SEEK_SET);
+    return (khub__stream){held->fd, (size_t)held->size, path};
+}
+
 int khub__held_still(const khub__held *held)
 {
     return held->copied || (held->leased && fcntl(held->fd, F_GETLEASE) == F_RDLCK);
@@ -178,8 +189,8 @@ int khub__held_settled(const khub__held *held)
     take_identity(&now, &st);
     if (!khub__same_identity(&now, &held->file)) return 0;
     /* Without a lease the file system may be another machine's, with a clock of its own. */
-    return khub__held_still(held) ? now.changed_ns < now_ns() - tick_ns
-                                  : now.changed_ns < held->since_ns - 2 * second_ns;
+    return khub__held_still(held) ? now.changed_ns < khub__file_clock_ns() - tick_ns
+                                  : khub__identity_settled(&now, held->since_ns);
 }
 
 void khub__held_drop(khub__held *held)

@@ -1,0 +1,63 @@
+/* What was proven about a build and needn't be proven again while nothing changes: receipts/COMMIT/BUILD.json
+ * in the repository's folder of the cache. */
+#ifndef TRUST_RECEIPT_H
+#define TRUST_RECEIPT_H
+
+#include "cache/store.h"
+#include "trust/held.h"
+
+#include <khub/signature.h>
+
+#include <jansson.h>
+
+/* A file or a directory of the build, as it was when it was looked at. */
+typedef struct khub__receipt_entry {
+    const char *path; /* inside the build; "": the build's directory */
+    const char *name; /* of a file: the hash that it should have and has */
+    khub__identity identity;
+} khub__receipt_entry;
+
+typedef struct khub__receipt_facts {
+    const khub__receipt_entry *files, *directories;
+    size_t file_count, directory_count; /* no directories: the next one lists them again */
+    int digest;                         /* 1: metadata.json's digest holds */
+    const char *judged_by; /* whom a signature was accepted by; NULL: there is none, or none counts */
+    const khub_signature *signature; /* with judged_by */
+} khub__receipt_facts;
+
+/* One that was read; {0}: none. */
+typedef struct khub__receipt {
+    json_t *json;
+} khub__receipt;
+
+/* What others than this user and root may have written, is of something else, or can't be read is none.
+ * KHUB_E_NOMEM. */
+int khub__receipt_read(khub__receipt *out, const khub__store *store, const char *commit, const char *build,
+                       khub_error *err);
+void khub__receipt_free(khub__receipt *receipt);
+
+/* 1: the receipt has just so many files. */
+int khub__receipt_counts(const khub__receipt *receipt, size_t files);
+
+/* 1: this file, of this name and identity, was proven. */
+int khub__receipt_has(const khub__receipt *receipt, const char *path, const char *name,
+                      const khub__identity *identity);
+
+/* 1: a file was proven to have this name. */
+int khub__receipt_names(const khub__receipt *receipt, const char *path, const char *name);
+
+/* 1: all directories below `directory` are as they were, so that nothing was added or replaced. */
+int khub__receipt_has_directories(const khub__receipt *receipt, const char *directory);
+
+int khub__receipt_digest(const khub__receipt *receipt); /* 1: the digest was found to hold */
+
+/* 1: a signature was accepted by the same: *out (khub_signature_free) is what was found. 0: none was;
+ * KHUB_E_NOMEM. */
+int khub__receipt_signature(khub_signature *out, const khub__receipt *receipt, const char *judged_by,
+                            khub_error *err);
+
+/* Writes one whole. khub__disk_put's errors; who can't have one proves again next time. */
+int khub__receipt_write(const khub__store *store, const char *commit, const char *build,
+                        const khub__receipt_facts *facts, khub_error *err);
+
+#endif
