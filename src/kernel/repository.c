@@ -66,7 +66,10 @@ int khub__repository_is_built_in(const char *path)
     static const char below[] = "/share/khub/kernels/khub/";
     const char *prefix = khub__install_prefix();
     size_t length = prefix ? strlen(prefix) : 0;
-    return prefix && !strncmp(path, prefix, length) && !strncmp(path + length, below, sizeof(below) - 1);
+    if (!prefix || strncmp(path, prefix, length) != 0 ||
+        strncmp(path + length, below, sizeof(below) - 1) != 0)
+        return 0;
+    return is_plain(path + length + sizeof(below) - 1); /* "khub/../../elsewhere" is somewhere else */
 }
 
 int khub__repository_find(char **path, const char *name, khub_error *err)

@@ -189,6 +189,8 @@ def test_builds_of_this_machine(hub, cache, policy, tmp_path):
     assert decisions(run) == [("accepted", f"org/good@v1: the caller names the directory {here}")]
     for level in "publisher", "verified", "signed":  # and a policy that can't be read isn't in its way
         assert decisions(khub(hub, cache, "get", "khub/norm", "--json", env=policy(level=level))) == [("accepted", "khub/norm: came with khub")]
+    around = os.path.join(os.environ["KHUB_STAGE"], "share/khub/kernels/khub", *[".."] * 40) + str(here)  # begins as the built-in ones do
+    assert is_refused(khub(hub, cache, "get", around, env=policy(level="signed")), "metadata.json has no")
     env = policy(levle="signed")
     assert decisions(khub(hub, cache, "get", "khub/norm", "--json", env=env)) == [("accepted", "khub/norm: came with khub")]
     for name in here, "org/good@v1":
