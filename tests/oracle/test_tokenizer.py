@@ -1,5 +1,6 @@
 """Token ids equal those of the Python package `tokenizers`: for every character, for generated texts, for real ones."""
 
+import functools
 import json
 import os
 import pathlib
@@ -9,28 +10,43 @@ import struct
 import subprocess
 
 import pytest
-from texts import texts
+import texts
+from kept import kept
 from tokenizers import BertWordPieceTokenizer, Tokenizer
 from tokenizers.normalizers import BertNormalizer
 
+HERE = pathlib.Path(__file__)
 MODEL = pathlib.Path(os.environ["KHUB_MODEL"])
 TOKENS = os.path.join(os.environ["KHUB_BINARY"], "tests", "oracle_tokens")
 KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
 USUAL = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
 
 
+def packed(batch):
+    return b"".join(struct.pack("=I", len(t)) + t for t in batch)
+
+
 def khub(directory, batch, max_tokens=0):
-    """(ids, flags) of each text, all from one process; flags: 1 was cut, 2 wasn't UTF-8."""
-    data = b"".join(struct.pack("=I", len(t)) + t for t in batch)
-    done = subprocess.run([TOKENS, directory, str(max_tokens)], input=data, capture_output=True, timeout=300)
+    """All answers from one process: for each text the number of ids, flags (1 was cut, 2 wasn't UTF-8), and the ids."""
+    done = subprocess.run([TOKENS, directory, str(max_tokens)], input=packed(batch), capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr.decode()
-    found, at = [], 0
-    for _ in batch:
-        count, flags = struct.unpack_from("=II", done.stdout, at)
-        found.append((list(struct.unpack_from(f"={count}i", done.stdout, at + 8)), flags))
+    return done.stdout
+
+
+def texts_in(data):
+    at = 0
+    while at < len(data):
+        (length,) = struct.unpack_from("=I", data, at)
+        yield data[at + 4 : at + 4 + length]
+        at += 4 + length
+
+
+def unpacked(answers):
+    at = 0
+    while at < len(answers):
+        count, flags = struct.unpack_from("=II", answers, at)
+        yield list(struct.unpack_from(f"={count}i", answers, at + 8)), flags
         at += 8 + 4 * count
-    assert at == len(done.stdout)
-    return found
 
 
 def is_utf8(text):
@@ -41,26 +57,48 @@ def is_utf8(text):
     return True
 
 
+class Peer:
+    """A tokenizer of the peer's that is made when a question wasn't asked before; `parts` are what `make` makes it from. It has neither
+    truncation nor padding."""
+
+    def __init__(self, parts, make):
+        self.parts, self.make = parts, functools.lru_cache(make)
+
+    def ids(self, batch):
+        return [e.ids for e in self.make().encode_batch_fast([t.decode("utf-8", "replace") for t in batch])]
+
+    def asked(self, batch, max_tokens):
+        whole = cut = self.ids(batch)
+        if max_tokens:
+            self.make().enable_truncation(max_tokens)
+            cut = self.ids(batch)
+            self.make().no_truncation()
+        flags = [(len(full) > len(ids)) + 2 * (not is_utf8(text)) for text, ids, full in zip(batch, cut, whole, strict=True)]
+        return b"".join(struct.pack(f"=II{len(ids)}i", len(ids), flag, *ids) for ids, flag in zip(cut, flags))
+
+    def answers(self, batch, max_tokens=0):
+        return kept([HERE, *self.parts, packed(batch), max_tokens], lambda: self.asked(batch, max_tokens))
+
+
 def compare(peer, directory, batch, max_tokens=0):
-    """The peer may be one without truncation and padding."""
-    whole = [e.ids for e in peer.encode_batch([t.decode("utf-8", "replace") for t in batch])]
-    expected = whole
-    if max_tokens:
-        peer.enable_truncation(max_tokens)
-        expected = [e.ids for e in peer.encode_batch([t.decode("utf-8", "replace") for t in batch])]
-        peer.no_truncation()
-    wrong = []
-    for text, ids, full, (got, flags) in zip(batch, expected, whole, khub(directory, batch, max_tokens), strict=True):
-        if got != ids or flags != (len(full) > len(ids)) + 2 * (not is_utf8(text)):
-            wrong.append((text[:200], ids[:50], got[:50], flags))
-    assert not wrong, f"{len(wrong)} of {len(batch)} texts differ, such as\n" + "\n".join(map(repr, wrong[:5]))
+    expected, found = peer.answers(batch, max_tokens), khub(directory, batch, max_tokens)
+    if found == expected:
+        return
+    both = zip(batch, unpacked(expected), unpacked(found), strict=True)
+    wrong = [(text[:200], ids[:50], got[:50], flags, got_flags) for text, (ids, flags), (got, got_flags) in both if (ids, flags) != (got, got_flags)]
+    pytest.fail(f"{len(wrong)} of {len(batch)} texts differ, such as\n" + "\n".join(map(repr, wrong[:5])))
 
 
-def real_peer():
-    peer = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
+def from_file(path):
+    peer = Tokenizer.from_file(str(path))
     peer.no_truncation()
     peer.no_padding()
     return peer
+
+
+def real_peer():
+    path = MODEL / "tokenizer.json"
+    return Peer([path], lambda: from_file(path))
 
 
 def pieces():
@@ -94,16 +132,23 @@ def numbered(tokens):
 
 
 def build(directory, description, **how):
-    (directory / "tokenizer.json").write_text(json.dumps(description, **how))
-    return Tokenizer.from_file(str(directory / "tokenizer.json"))
+    """`description`: a dict, or JSON."""
+    path = directory / "tokenizer.json"
+    path.write_text(description if isinstance(description, str) else json.dumps(description, **how))
+    return Peer([path], lambda: from_file(path))
 
 
 def alphabet(directory, batch, **normalizer):
     """A tokenizer that has every character that the peer's normalization leaves of these texts, at the start of a word and
     in it: its ids show the normalized text and where the words end."""
-    normalize = BertNormalizer(**{**USUAL, **normalizer})
-    left = set(normalize.normalize_str(b" ".join(batch).decode("utf-8", "replace"))) - {"\0"} # no token may hold a NUL
-    return build(directory, describe(numbered([p + c for c in sorted(left) for p in ("", "##")]), max_characters=10**6, **normalizer))
+
+
+    def make():
+        normalize = BertNormalizer(**{**USUAL, **normalizer})
+        left = set(normalize.normalize_str(b" ".join(batch).decode("utf-8", "replace"))) - {"\0"}  # no token may hold a NUL
+        return json.dumps(describe(numbered([p + c for c in sorted(left) for p in ("", "##")]), max_characters=10**6, **normalizer)).encode()
+
+    return build(directory, kept([HERE, "alphabet", normalizer, packed(batch)], make).decode())
 
 
 # ---- every character ----
@@ -162,7 +207,8 @@ GENERATED = 20000
 
 @pytest.fixture(scope="module")
 def generated():
-    made = texts(GENERATED, pieces(), seed=3)
+    parts = [pathlib.Path(texts.__file__), MODEL / "vocab.txt", GENERATED]
+    made = list(texts_in(kept(parts, lambda: packed(texts.texts(GENERATED, pieces(), seed=3)))))
     assert len(made) == GENERATED
     assert sum(not is_utf8(t) for t in made) > 1000
     assert sum(b"[SEP]" in t for t in made) > 500
@@ -191,10 +237,14 @@ def test_the_command(tmp_path, generated):
     (tmp_path / "lines").write_bytes(b"".join(t + b"\n" for t in lines))
     done = subprocess.run([KHUB, "tokenize", "--model", MODEL, "--tokens", "--file", tmp_path / "lines"], capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    peer = real_peer()
-    for line, answer, expected in zip(lines, answers, peer.encode_batch([t.decode("utf-8", "replace") for t in lines]), strict=True):
-        assert answer == {"ids": expected.ids, "tokens": expected.tokens}, line
+
+    def make():
+        peer = from_file(MODEL / "tokenizer.json")
+        return json.dumps([{"ids": e.ids, "tokens": e.tokens} for e in peer.encode_batch([t.decode("utf-8", "replace") for t in lines])]).encode()
+
+    expected = json.loads(kept([HERE, MODEL / "tokenizer.json", "tokens", packed(lines)], make))
+    for line, answer, right in zip(lines, done.stdout.splitlines(), expected, strict=True):
+        assert json.loads(answer) == right, line
 
 
 def test_marks_in_any_order(tmp_path):
@@ -257,9 +307,12 @@ def test_no_post_processor_no_normalizer(tmp_path):
 def test_vocab_txt(tmp_path, generated, config):
     (tmp_path / "vocab.txt").write_bytes((MODEL / "vocab.txt").read_bytes())
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
-    peer = BertWordPieceTokenizer(str(tmp_path / "vocab.txt"), lowercase=config.get("do_lower_case", True),
-                                  strip_accents=config.get("strip_accents"), handle_chinese_chars=config.get("tokenize_chinese_chars", True))
-    compare(peer, tmp_path, generated[:2000])
+
+    def make():
+        return BertWordPieceTokenizer(str(tmp_path / "vocab.txt"), lowercase=config.get("do_lower_case", True), strip_accents=config.get("strip_accents"),
+                                      handle_chinese_chars=config.get("tokenize_chinese_chars", True))._tokenizer
+
+    compare(Peer([tmp_path / "vocab.txt", config], make), tmp_path, generated[:2000])
 
 
 # ---- real texts ----
