@@ -6,7 +6,7 @@ linear_packed… take a weight that linear_pack has packed once, into an array o
 from ._ops import ops
 
 _ACTIVATIONS = ["", "_gelu", "_gelu_tanh", "_silu", "_relu"]
-__all__ = ["packed_shape", "linear_pack"] + [f"linear{packed}{a}" for packed in ("", "_packed") for a in _ACTIVATIONS]
+__all__ = ["packed_shape", "linear_pack", "rms_norm_linear", "rms_norm_linear_packed"] + [f"linear{packed}{a}" for packed in ("", "_packed") for a in _ACTIVATIONS]
 
 
 def packed_shape(n, k):
@@ -67,3 +67,13 @@ def linear_packed_silu(out, x, weight, bias=None):
 def linear_packed_relu(out, x, weight, bias=None):
     """linear_relu on a packed weight."""
     ops.linear_packed_relu(out, x, weight, bias)
+
+
+def rms_norm_linear(out, x, norm_weight, eps, weight, bias=None):
+    """out = rms_norm(x, norm_weight, eps) weightᵀ + bias for out (m, n), x (m, k), norm_weight (k), weight (n, k), bias (n)."""
+    ops.rms_norm_linear(out, x, norm_weight, eps, weight, bias)
+
+
+def rms_norm_linear_packed(out, x, norm_weight, eps, weight, bias=None):
+    """rms_norm_linear on a packed weight."""
+    ops.rms_norm_linear_packed(out, x, norm_weight, eps, weight, bias)

@@ -1,5 +1,5 @@
-/* khub/linear: x weightᵀ + bias, with an activation or without, on the weight as it is stored or packed once.
- */
+/* khub/linear: x weightᵀ + bias, with an activation behind it, a norm before it, or neither, on the weight as
+ * it is stored or packed once. */
 #include "linear.h"
 
 #include "ffi.h"
@@ -92,6 +92,46 @@ LINEAR(linear_gelu, linear_packed_gelu, LINEAR_GELU, "gelu(x weightᵀ + bias)")
 LINEAR(linear_gelu_tanh, linear_packed_gelu_tanh, LINEAR_GELU_TANH, "gelu_tanh(x weightᵀ + bias)")
 LINEAR(linear_silu, linear_packed_silu, LINEAR_SILU, "silu(x weightᵀ + bias)")
 LINEAR(linear_relu, linear_packed_relu, LINEAR_RELU, "relu(x weightᵀ + bias)")
+
+/* RMSNorm before it: the arguments of both, one after the other. */
+enum { NORM_WEIGHT = 2, EPS, NORMED_WEIGHT, NORMED_BIAS };
+
+static int run_normed(const khub__call *c, int packed)
+{
+    if (packed && check_packed(c, NORMED_WEIGHT)) return -1;
+    khub__call as_linear = *c;
+    as_linear.arg[WEIGHT] = c->arg[NORMED_WEIGHT];
+    as_linear.arg[BIAS] = c->arg[NORMED_BIAS];
+    linear_call call = call_of(&as_linear, LINEAR_NONE);
+    call.norm_weight = khub__data(c->arg[NORM_WEIGHT].tensor);
+    call.eps = (float)c->arg[EPS].f64;
+    const linear_path *path = linear_paths[c->isa];
+    (packed ? path->normed_packed : path->normed_plain)[c->type](&call);
+    return 0;
+}
+
+#define NORMED_FUNCTION(NAME, WEIGHT_SHAPE, IS_PACKED, MORE)                                                 \
+    static const khub__signature NAME##_signature = {                                                        \
+        .name = #NAME,                                                                                       \
+        .doc = "out = rms_norm(x, norm_weight, eps) weightᵀ + bias, the norm's result rounded to its "     \
+               "type" MORE,                                                                                  \
+        .not_empty = "k",                                                                                    \
+        .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
+        .count = 6,                                                                                          \
+        .params = {{"out", KHUB__OUT, "mn"},                                                                 \
+                   {"x", KHUB__TENSOR, "mk"},                                                                \
+                   {"norm_weight", KHUB__TENSOR, "k"},                                                       \
+                   {"eps", KHUB__FLOAT},                                                                     \
+                   {"weight", KHUB__TENSOR, WEIGHT_SHAPE},                                                   \
+                   {"bias", KHUB__TENSOR, "n", .optional = 1}}};                                             \
+    static int NAME##_run(const khub__call *c)                                                               \
+    {                                                                                                        \
+        return run_normed(c, IS_PACKED);                                                                     \
+    }                                                                                                        \
+    KHUB__EXPORT(NAME)
+
+NORMED_FUNCTION(rms_norm_linear, "nk", 0, "")
+NORMED_FUNCTION(rms_norm_linear_packed, "pkw", 1, ", weight as linear_pack makes it")
 
 static const khub__signature linear_pack_signature = {
     .name = "linear_pack",

@@ -14,8 +14,8 @@ typedef enum linear_activation {
     LINEAR_RELU
 } linear_activation;
 
-/* out = activation(x weightᵀ + bias). Steps are bytes from a row to the next; a row's elements lie side by
- * side. */
+/* out = activation(x weightᵀ + bias), of RMSNorm's result in place of x where norm_weight isn't NULL. Steps
+ * are bytes from a row to the next; a row's elements lie side by side. */
 typedef struct linear_call {
     char *out;
     const char *x, *weight, *bias; /* (m, n), (m, k), below, (n) or NULL */
@@ -23,12 +23,16 @@ typedef struct linear_call {
     int64_t weight_step; /* weight (n, k) as PyTorch stores it; packed: not used, weight is (⌈n/16⌉, k, 16) */
     int64_t m, n, k;
     linear_activation activation;
+    const char *norm_weight; /* (k) */
+    float eps;
 } linear_call;
 
 /* By type: F32, BF16 (vec.h). */
 typedef struct linear_path {
     void (*plain[2])(const linear_call *);
     void (*packed[2])(const linear_call *);
+    void (*normed_plain[2])(const linear_call *); /* with norm_weight */
+    void (*normed_packed[2])(const linear_call *);
 } linear_path;
 
 #endif

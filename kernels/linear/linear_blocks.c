@@ -8,10 +8,14 @@
  * chain i being one chain of fused multiply-adds over k = 128 i … 128 i + 127 in order, started at 0: nothing
  * else has a say in its bits. Against one chain over all of k this halves the error (k = 1536, normal
  * x: 2.1e-7 of the result's size in the mean instead of 7.0e-7; MiniLM's embeddings: 0.7e-7 at most instead
- * of 1.4e-7), and the sums have to leave the registers at the end of a block anyway. */
+ * of 1.4e-7), and the sums have to leave the registers at the end of a block anyway.
+ *
+ * With a norm, x is normalized while it is copied: the numbers that khub/norm stores, rounded to their type.
+ */
 #include "linear.h"
 
 #include "activation.h"
+#include "rms.h"
 #include "tile.h"
 
 enum { CHAIN = 128, BLOCK_ROWS = 24, BLOCK_PANELS = 8, PANEL = LINEAR_PANEL };
@@ -21,6 +25,7 @@ typedef struct block {
     _Alignas(64) float x[BLOCK_ROWS][CHAIN];
     _Alignas(64) float w[TILE_PANELS][CHAIN * PANEL]; /* panels that have to be made */
     _Alignas(64) float sum[BLOCK_PANELS][BLOCK_ROWS][PANEL];
+    _Alignas(64) float scale[BLOCK_ROWS][PANEL]; /* of each row's norm, in all lanes */
 } block;
 
 TILE_FUNCTION(tile_1, 1, CHAIN, 1, 1)
@@ -30,6 +35,35 @@ TILE_FUNCTION(tile_4, 4, CHAIN, 1, 1)
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+/* What the norm of rows i0 … multiplies them by. */
+VEC_LONG void measure_rows(block *b, const linear_call *c, int type, int64_t i0, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const char *row = c->x + (i0 + r) * c->x_step;
+        v16 squares = v_set(0);
+        for (int64_t k = 0; k < c->k; k += PANEL) {
+            v16 v = v_read(row, k, c->k, type);
+            squares = v_fma(v, v, squares);
+        }
+        v_store(b->scale[r], rms_scale(squares, c->k, c->eps));
+    }
+}
+
+/* As copy_x, what khub/norm makes of it. */
+VEC_LONG void copy_normalized(block *b, const linear_call *c, int type, int64_t i0, int64_t rows, int64_t k0,
+                              int64_t count)
+{
+    const char *weight = c->norm_weight + k0 * ELEMENT_BYTES(type);
+    for (int64_t r = 0; r < rows; r++) {
+        const char *row = c->x + (i0 + r) * c->x_step + k0 * ELEMENT_BYTES(type);
+        v16 scale = v_load(b->scale[r]);
+        for (int64_t k = 0; k < count; k += PANEL) {
+            v16 v = v_mul(v_mul(v_read(row, k, count, type), scale), v_read(weight, k, count, type));
+            v_store(b->x[r] + k, v_rounded(v, type));
+        }
+    }
 }
 
 /* x[0 … rows)[k0 … k0 + count) of the call, from its row i0 on. */
@@ -158,17 +192,21 @@ VEC_LONG void finish(const block *b, const linear_call *c, int type, int64_t i0,
     }
 }
 
-VEC_LONG void linear(const linear_call *c, int type, int form)
+VEC_LONG void linear(const linear_call *c, int type, int form, int normed)
 {
     block b;
     int64_t all = (c->n + PANEL - 1) / PANEL;
     for (int64_t i0 = 0; i0 < c->m; i0 += BLOCK_ROWS) {
         int64_t rows = least(BLOCK_ROWS, c->m - i0);
+        if (normed) measure_rows(&b, c, type, i0, rows);
         for (int64_t g = 0; g < all; g += BLOCK_PANELS) {
             int64_t panels = least(BLOCK_PANELS, all - g), k0 = 0;
             do { /* once for k = 0: it sets the sums to 0 */
                 int64_t count = least(CHAIN, c->k - k0);
-                copy_x(&b, c, type, i0, rows, k0, count);
+                if (normed)
+                    copy_normalized(&b, c, type, i0, rows, k0, count);
+                else
+                    copy_x(&b, c, type, i0, rows, k0, count);
                 add_chains(&b, c, type, form, g, panels, rows, k0, count);
                 k0 += CHAIN;
             } while (k0 < c->k);
@@ -177,22 +215,22 @@ VEC_LONG void linear(const linear_call *c, int type, int form)
     }
 }
 
-static void plain_f32(const linear_call *c)
-{
-    linear(c, F32, PLAIN);
-}
-static void plain_bf16(const linear_call *c)
-{
-    linear(c, BF16, PLAIN);
-}
-static void packed_f32(const linear_call *c)
-{
-    linear(c, F32, PACKED);
-}
-static void packed_bf16(const linear_call *c)
-{
-    linear(c, BF16, PACKED);
-}
+#define DEFINE(name, type, form, normed)                                                                     \
+    static void name(const linear_call *c)                                                                   \
+    {                                                                                                        \
+        linear(c, type, form, normed);                                                                       \
+    }
+DEFINE(plain_f32, F32, PLAIN, 0)
+DEFINE(plain_bf16, BF16, PLAIN, 0)
+DEFINE(packed_f32, F32, PACKED, 0)
+DEFINE(packed_bf16, BF16, PACKED, 0)
+DEFINE(normed_plain_f32, F32, PLAIN, 1)
+DEFINE(normed_plain_bf16, BF16, PLAIN, 1)
+DEFINE(normed_packed_f32, F32, PACKED, 1)
+DEFINE(normed_packed_bf16, BF16, PACKED, 1)
 
 extern const linear_path PATH(linear);
-const linear_path PATH(linear) = {{plain_f32, plain_bf16}, {packed_f32, packed_bf16}};
+const linear_path PATH(linear) = {.plain = {plain_f32, plain_bf16},
+                                  .packed = {packed_f32, packed_bf16},
+                                  .normed_plain = {normed_plain_f32, normed_plain_bf16},
+                                  .normed_packed = {normed_packed_f32, normed_packed_bf16}};

@@ -1,7 +1,7 @@
 /* RMSNorm and LayerNorm, with and without a residual that is added first; once for each path. */
 #include "norm.h"
 
-#include "vec.h"
+#include "rms.h"
 
 /* A row's input: x, or x + residual as it is stored. */
 VEC v16 input(const char *x, const char *residual, int64_t i, int64_t n, int type, int added)
@@ -31,8 +31,7 @@ VEC void norm_row(char *out, char *sum, const char *x, const char *residual, con
         if (centered) v = within(v_sub(v, mean), i, n);
         squares = v_fma(v, v, squares);
     }
-    v16 variance = v_set(v_sum(squares) / (float)n);
-    v16 scale = v_div(v_set(1), v_sqrt(v_add(variance, v_set(p->eps))));
+    v16 scale = rms_scale(squares, n, p->eps);
     for (int64_t i = 0; i < n; i += 16) {
         v16 v = input(x, residual, i, n, type, added);
         if (added && sum) v_write(sum, i, n, type, v);

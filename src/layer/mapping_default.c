@@ -17,7 +17,7 @@ static const struct {
     {"SiluAndMul", "khub/activation"}, {"GeluAndMul", "khub/activation"}, {"Softmax", "khub/softmax"},
     {"rotary_pos_emb", "khub/rotary"}, {"Attention", "khub/attention"},   {"Linear", "khub/linear"},
     {"LinearGeLU", "khub/linear"},     {"LinearGeluTanh", "khub/linear"}, {"LinearSiLU", "khub/linear"},
-    {"LinearReLU", "khub/linear"},
+    {"LinearReLU", "khub/linear"},     {"RMSNormLinear", "khub/linear"},
 };
 
 int khub_mapping_builtin(khub_mapping **out, khub_error *err)

@@ -47,6 +47,7 @@ static const khub__layer_def layers[] = {
     {"LinearGeluTanh", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearSiLU", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearReLU", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
+    {"RMSNormLinear", 6, {O("out"), T("x"), T("norm_weight"), F("eps"), T("weight"), MAY("bias")}},
 };
 
 _Static_assert(sizeof(layers) / sizeof(*layers) == KHUB__LAYERS, "KHUB__LAYERS counts them");

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 
 /* How a layer's arguments get their shapes from a case's extents. */
-typedef enum family { ROWS, SAME, GATED, ROTARY, ATTENTION, LINEAR } family;
+typedef enum family { ROWS, SAME, GATED, ROTARY, ATTENTION, LINEAR, NORM_LINEAR } family;
 
 /* Of each argument of a layer, in its order: one letter of `shapes`, and the positions of outputs. Letters: x
  * the extents as they are, d the same with the last one doubled, n the last extent; of rotary_pos_emb q (t,
  * h, d), k (t, g, d), a (t, d/2); of Attention Q (b, t, h, d), K (b, s, g, d), b (b); of Linear o (m, n), i
- * (m, k), w (n, k), c (n); . none. */
+ * (m, k), w (n, k), c (n), and g (k) of the norm before it; . none. */
 typedef struct plan {
     const char *layer;
     family family;
@@ -41,6 +41,7 @@ static const plan plans[] = {
     {"LinearGeluTanh", LINEAR, "oiwc", 1, 3},
     {"LinearSiLU", LINEAR, "oiwc", 1, 3},
     {"LinearReLU", LINEAR, "oiwc", 1, 3},
+    {"RMSNormLinear", NORM_LINEAR, "oig.wc", 1, 3},
 };
 
 _Static_assert(sizeof(plans) / sizeof(*plans) == KHUB__LAYERS,
@@ -60,7 +61,8 @@ static const struct {
                   [GATED] = {1, KHUB_MAX_NDIM, "out's shape"},
                   [ROTARY] = {4, 4, "t, h, g, d, where d is even"},
                   [ATTENTION] = {6, 6, "b, t, s, h, g, d, where h is a multiple of g"},
-                  [LINEAR] = {3, 3, "m, n, k"}};
+                  [LINEAR] = {3, 3, "m, n, k"},
+                  [NORM_LINEAR] = {3, 3, "m, n, k, k from 1 on"}};
 
 static void set_shape(khub__case_arg *arg, int32_t ndim, const int64_t *shape)
 {
@@ -109,6 +111,9 @@ static void shape_by_letter(khub__case_arg *arg, char letter, const khub__case *
     case 'c':
         SHAPE(e[1]);
         break;
+    case 'g':
+        SHAPE(e[2]);
+        break;
     default:
         set_shape(arg, c->ndim, e);
         if (letter == 'd') arg->shape[last] *= 2;
@@ -124,7 +129,7 @@ static int fits(const khub__case *c, family f)
     for (int32_t i = 0; i < c->ndim; i++)
         fit = fit && e[i] >= 0 && (double)e[i] <= MOST_ELEMENTS;
     if (!fit) return 0;
-    if (f == ROWS) return e[c->ndim - 1] > 0;
+    if (f == ROWS || f == NORM_LINEAR) return e[c->ndim - 1] > 0;
     if (f == ROTARY) return e[3] % 2 == 0;
     if (f == ATTENTION) return e[4] ? e[3] % e[4] == 0 : e[3] == 0;
     return 1;
@@ -237,7 +242,7 @@ static const shape linear_shapes[] = {
     {3, {8, 100, 48}, 0},       {3, {1, 384, 384}, OPTIONAL},
     {3, {16, 384, 384}, 0},     {3, {9, 384, 1536}, OPTIONAL},
     {3, {0, 16, 16}, OPTIONAL}, {3, {3, 0, 5}, 0},
-    {3, {4, 5, 0}, OPTIONAL},   {3, {13, 200, 31}, 0},
+    {3, {13, 200, 31}, 0},      {3, {4, 5, 0}, OPTIONAL}, /* the last one is no case of a norm */
 };
 /* Activations have extents that norms can't have, too. */
 static const shape more_same_shapes[] = {{0, {0}, 0}, {2, {3, 0}, 0}, {1, {0}, 0}};
@@ -262,6 +267,7 @@ static tables tables_of(family f)
         [ROTARY] = {rotary_shapes, NULL, COUNT(rotary_shapes), 0},
         [ATTENTION] = {attention_shapes, NULL, COUNT(attention_shapes), 0},
         [LINEAR] = {linear_shapes, NULL, COUNT(linear_shapes), 0},
+        [NORM_LINEAR] = {linear_shapes, NULL, COUNT(linear_shapes) - 1, 0},
     };
     return all[f];
 }
@@ -407,7 +413,7 @@ int khub__case_parse(khub__case *out, const khub__layer_def *layer, const char *
     if (!wrong && !parse_with(out, at)) wrong = "what it adds isn't optional in this layer";
     if (wrong)
         return khub__fail(err, KHUB_E_INVAL, "case \"%s\": %s (as in float32/normal/%s)", name, wrong,
-                          plan_of(layer)->family == LINEAR ? "3x17x33/bias" : "4x33");
+                          strchr(plan_of(layer)->shapes, 'w') ? "3x17x33/bias" : "4x33");
     return khub__case_complete(out, err);
 }
 
@@ -557,8 +563,8 @@ static void plan_filling(filling *f)
                 : f->c->values == KHUB__TIES ? KHUB__TIES
                                              : KHUB__NORMAL;
     f->factor = 1;
-    if (letter == 'n') f->factor = 0.25;
-    if (letter == 'n' && !strcmp(f->c->layer->args[f->at].name, "weight")) f->offset = 1;
+    if (letter == 'n' || letter == 'g') f->factor = 0.25;
+    if (letter == 'g' || (letter == 'n' && !strcmp(f->c->layer->args[f->at].name, "weight"))) f->offset = 1;
     if (letter == 'a') f->factor = 0.25; /* within [-1, 1], as cos and sin are */
     if (letter == 'w') {                 /* so that outputs have about deviation 1, whatever k */
         double k = (double)f->c->extents[2];

@@ -113,6 +113,7 @@ void khub__reference(const khub__case *c, const khub__exact *exact)
                   {"AddLayerNorm", khub__reference_norm},
                   {"Softmax", khub__reference_softmax},
                   {"Attention", khub__reference_attention},
+                  {"RMSNormLinear", khub__reference_norm_linear},
                   {"rotary_pos_emb", rotary}};
     const char *name = c->layer->name;
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)

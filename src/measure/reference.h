@@ -19,6 +19,7 @@ void khub__reference(const khub__case *c, const khub__exact *exact);
 void khub__reference_norm(const khub__case *c, const khub__exact *exact);
 void khub__reference_softmax(const khub__case *c, const khub__exact *exact);
 void khub__reference_attention(const khub__case *c, const khub__exact *exact);
+void khub__reference_norm_linear(const khub__case *c, const khub__exact *exact);
 void khub__reference_linear(const khub__case *c, const khub__exact *exact, double (*apply)(double x));
 
 /* A sum that keeps what rounding takes from it. */

@@ -28,6 +28,37 @@ void khub__reference_linear(const khub__case *c, const khub__exact *e, double (*
     }
 }
 
+/* What RMSNorm multiplies a row by before its weight. */
+static double rms_scale(const double *x, int64_t k, double eps)
+{
+    khub__sum sum = {0, 0};
+    for (int64_t i = 0; i < k; i++)
+        khub__sum_of(&sum, x[i] * x[i]);
+    return 1 / sqrt(khub__sum_value(&sum) / (double)k + eps);
+}
+
+/* The norm's result isn't rounded here: that a kernel rounds it is part of its error. */
+void khub__reference_norm_linear(const khub__case *c, const khub__exact *e)
+{
+    enum { OUT, X, NORM_WEIGHT, EPS, WEIGHT, BIAS };
+    int64_t m = c->extents[0], n = c->extents[1], k = c->extents[2];
+    for (int64_t i = 0; i < m; i++) {
+        const double *x = e->in[X] + i * k;
+        double scale = rms_scale(x, k, c->args[EPS].number);
+        for (int64_t j = 0; j < n; j++) {
+            khub__sum sum = {0, 0};
+            double size = 0, bias = c->args[BIAS].is_none ? 0 : e->in[BIAS][j];
+            for (int64_t l = 0; l < k; l++) {
+                double term = x[l] * scale * e->in[NORM_WEIGHT][l] * e->in[WEIGHT][j * k + l];
+                khub__sum_of(&sum, term);
+                size += fabs(term);
+            }
+            e->out[OUT][i * n + j] = khub__sum_value(&sum) + bias;
+            e->scale[OUT][i * n + j] = size + fabs(bias);
+        }
+    }
+}
+
 enum { OUT, Q, K, V, LENGTHS, SCALE, CAUSAL };
 
 /* One query of one head: p has room for s scores. */

@@ -119,6 +119,13 @@ static double linear(const khub_value *args, double self)
     return m_n * (2 * k + (khub_value_tensor(&args[3]) != NULL) + self);
 }
 
+/* RMSNorm of x, and Linear of the result: the weight and the bias stand behind the norm's. */
+static double rms_norm_linear(const khub_value *args, double self)
+{
+    const khub_value of_linear[] = {args[0], args[1], args[4], args[5]};
+    return rms_norm(args, 0) + linear(of_linear, self);
+}
+
 /* Operations of one element, from the formulae of docs/layers.md. */
 enum {
     ADD = 1,
@@ -156,6 +163,7 @@ static const struct {
     {"LinearGeluTanh", linear, GELU_TANH},
     {"LinearSiLU", linear, SILU},
     {"LinearReLU", linear, RELU},
+    {"RMSNormLinear", rms_norm_linear, 0},
 };
 
 _Static_assert(sizeof(table) / sizeof(*table) == KHUB__LAYERS, "every layer has its work");

@@ -21,6 +21,7 @@ int khub__std_activation(void *self, const khub_value *args, int32_t n,
 int khub__std_gated(void *self, const khub_value *args, int32_t n, khub_value *result); /* khub__activation */
 int khub__std_linear(void *self, const khub_value *args, int32_t n,
                      khub_value *result); /* khub__activation */
+int khub__std_rms_norm_linear(void *self, const khub_value *args, int32_t n, khub_value *result);
 int khub__std_add(void *self, const khub_value *args, int32_t n, khub_value *result);
 int khub__std_rms_norm(void *self, const khub_value *args, int32_t n, khub_value *result);
 int khub__std_add_rms_norm(void *self, const khub_value *args, int32_t n, khub_value *result);

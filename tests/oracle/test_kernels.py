@@ -171,6 +171,19 @@ def test_bfloat16(repository, function, shape, inputs, scalars, formula):
     assert np.all(np.abs(out.astype(np.float64) - exact) <= 2.0**-8 * np.abs(exact) + 2e-5 * (1 + np.abs(exact)))
 
 
+def test_a_norm_before_linear():
+    x, norm_weight, weight, bias = (rng.standard_normal(s, dtype=np.float32) for s in [(12, 64), (64,), (N, 64), (N,)])
+    outs = [np.full((12, N), np.nan, np.float32) for _ in range(3)]
+    packed = np.zeros(load("linear").packed_shape(N, 64), np.float32)
+    load("linear").linear_pack(packed, weight)
+    load("linear").rms_norm_linear(outs[0], x, norm_weight, 1e-5, weight, bias)
+    load("linear").rms_norm_linear_packed(outs[1], x, norm_weight, 1e-5, packed, bias)
+    call_c("linear", "rms_norm_linear", outs[2], x, norm_weight, 1e-5, weight, bias)
+    assert outs[0].tobytes() == outs[1].tobytes() == outs[2].tobytes()
+    exact = rms_norm(*(a.astype(np.float64) for a in (x, norm_weight)), 1e-5) @ weight.T.astype(np.float64) + bias
+    assert np.all(np.abs(outs[0] - exact) <= 1e-5 * (1 + np.abs(exact)))
+
+
 def test_messages_arrive_in_python():
     x = np.zeros((2, 3), np.float64)
     with pytest.raises(TypeError, match="relu: out is float64, float32 or bfloat16 is expected"):

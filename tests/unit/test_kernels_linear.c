@@ -309,6 +309,56 @@ START_TEST(packing)
 }
 END_TEST
 
+static double normal_or_special(void)
+{
+    uint32_t r = random_bits();
+    if (r % 64) return random_normal();
+    return r >> 8 & 1 ? NAN : r >> 9 & 1 ? INFINITY : -INFINITY;
+}
+
+/* RMSNorm and Linear in one: the bits that khub/norm and linear give one after the other. */
+START_TEST(a_norm_before_it)
+{
+    const char *isas[ISAS];
+    int count = isas_here(isas);
+    for (int a = 0; a < count; a++) {
+        library l = library_open("linear", isas[a]), norm = library_open("norm", isas[a]);
+        for (int s = 0; s < 2 * SIZES; s++)
+            for (int t = 0; t < 2; t++) {
+                const int64_t *size = sizes[s % SIZES], gap = s % 3;
+                double (*value)(void) = s < SIZES ? random_normal : normal_or_special;
+                problem p =
+                    problem_new(*dtypes[t], size[0], size[1], size[2], gap, (size_t)(s % 4) * 4, value);
+                guarded *normed = guarded_new(*dtypes[t], 2, (int64_t[]){size[0], size[2]}, gap, 0),
+                        *norm_weight = guarded_new(*dtypes[t], 1, &size[2], 0, 0),
+                        *expected = guarded_new(*dtypes[t], 2, (int64_t[]){size[0], size[1]}, gap, 0),
+                        *x = p.x;
+                guarded_fill(norm_weight, random_normal);
+                pack(&l, &p);
+                const khub_value eps = khub_arg_float(s % 2 ? 1e-5 : 0.25),
+                                 bias = s % 2 ? khub_arg_tensor(&p.bias->t) : khub_arg_none();
+                ck_kernel_ok(&norm, "rms_norm", khub_arg_tensor(&normed->t), khub_arg_tensor(&x->t),
+                             khub_arg_tensor(&norm_weight->t), eps);
+                ck_kernel_ok(&l, "linear", khub_arg_tensor(&expected->t), khub_arg_tensor(&normed->t),
+                             khub_arg_tensor(&p.weight->t), bias);
+                for (int packed = 0; packed < 2; packed++) {
+                    memset(p.out->base, FILL, p.out->bytes);
+                    ck_kernel_ok(&l, packed ? "rms_norm_linear_packed" : "rms_norm_linear",
+                                 khub_arg_tensor(&p.out->t), khub_arg_tensor(&x->t),
+                                 khub_arg_tensor(&norm_weight->t), eps,
+                                 khub_arg_tensor(packed ? &p.packed->t : &p.weight->t), bias);
+                    ck_assert(guards_hold(p.out));
+                    ck_assert_msg(guarded_equal(p.out, expected), "%s, m %d n %d k %d, %s, %s", isas[a],
+                                  (int)size[0], (int)size[1], (int)size[2], packed ? "packed" : "plain",
+                                  t ? "bfloat16" : "float32");
+                }
+                guarded_free(normed), guarded_free(norm_weight), guarded_free(expected);
+                problem_free(&p);
+            }
+    }
+}
+END_TEST
+
 START_TEST(nothing_to_do)
 {
     const char *isas[ISAS];
@@ -377,10 +427,24 @@ START_TEST(what_it_refuses)
                     khub_arg_tensor(&sizeless), khub_arg_none());
     ck_kernel_fails("ValueError: linear_pack: weight has shape (3, 3, 16), (n, k) is expected", &l,
                     "linear_pack", khub_arg_tensor(&sizeless), wide);
+    const khub_value eps = khub_arg_float(1), row = khub_arg_tensor(&q.bias->t);
+    ck_kernel_fails("TypeError: rms_norm_linear: norm_weight is bfloat16, out is float32", &l,
+                    "rms_norm_linear", out, x, row, eps, w, bias);
+    ck_kernel_fails("ValueError: rms_norm_linear: norm_weight has shape (20), (k) is expected with k = 3", &l,
+                    "rms_norm_linear", out, x, bias, eps, w, bias);
+    ck_kernel_fails(
+        "TypeError: rms_norm_linear_packed: 4 arguments given, 6 expected: out, x, norm_weight, eps, "
+        "weight, bias",
+        &l, "rms_norm_linear_packed", out, x, w, bias);
+    shape[0] = 3, shape[1] = 0;
+    khub_tensor empty = khub_tensor_f32(NULL, 2, shape), none = khub_tensor_f32(NULL, 1, &shape[1]);
+    ck_kernel_fails("ValueError: rms_norm_linear: x has shape (3, 0), (m, k) is expected, none of them 0", &l,
+                    "rms_norm_linear", khub_arg_tensor(&empty), khub_arg_tensor(&empty),
+                    khub_arg_tensor(&none), eps, khub_arg_tensor(&empty), khub_arg_none());
     problem_free(&p);
     problem_free(&q);
 }
 END_TEST
 
 UNIT("kernels_linear", bits_of_the_written_order, nan_and_infinities_go_where_they_belong, activations,
-     same_bits_however_it_is_cut, packing, nothing_to_do, what_it_refuses)
+     a_norm_before_it, same_bits_however_it_is_cut, packing, nothing_to_do, what_it_refuses)

@@ -543,6 +543,7 @@ START_TEST(runs)
         {"{\"Linear(a.*.lin) + GeLU\": \"/k\", \"Linear + GeLU\": \"/o\"}", "a.b.lin", "a.b.act", "k"},
         {"{\"Linear + GeLU\": \"/o\", \"Linear(c.lin) + GeLU\": \"/k\"}", "a.b.lin", "a.b.act", "o"},
         {"{\"Linear + GeLU\": \"\", \"LinearGeLU\": \"/l\"}", "a.b.lin", "a.b.act", "standard"},
+        {"{\"RMSNorm + Linear\": \"/k\"}", "a.b.lin", "a.b.act", ""},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         khub_mapping *mapping = parse(table[i].mapping);

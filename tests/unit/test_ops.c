@@ -200,6 +200,32 @@ START_TEST(linear)
 }
 END_TEST
 
+START_TEST(a_norm_before_linear)
+{
+    box out, x, g, w, b;
+    const khub_value args[] = {FILL(&out, 3, 4),    FILL(&x, 3, 5), FILL(&g, 5),
+                               khub_arg_float(0.5), FILL(&w, 4, 5), FILL(&b, 4)};
+    call("RMSNormLinear", args, 6);
+    for (int i = 0; i < 12; i++) {
+        const float *row = x.data + i / 4 * 5;
+        double square = 0, sum = b.data[i % 4];
+        for (int l = 0; l < 5; l++)
+            square += (double)row[l] * row[l];
+        for (int l = 0; l < 5; l++)
+            sum += row[l] / sqrt(square / 5 + 0.5) * g.data[l] * w.data[i % 4 * 5 + l];
+        near(out.data[i] / 4, sum / 4); /* sums of up to 30 */
+    }
+    khub_value wrong[6];
+    memcpy(wrong, args, sizeof(wrong));
+    wrong[2] = args[5];
+    fails("RMSNormLinear", wrong, 6, "RMSNormLinear: norm_weight is (4), (5) is expected");
+    memcpy(wrong, args, sizeof(wrong));
+    wrong[4] = args[1];
+    fails("RMSNormLinear", wrong, 6, "RMSNormLinear: out is (3, 4), (3, 3) is expected");
+    fails("RMSNormLinear", args, 4, "RMSNormLinear");
+}
+END_TEST
+
 /* Attention with t queries over s keys, h query heads on g key heads. */
 static void check_attention(int t, int s, int h, int g, int causal, const int32_t *lengths)
 {
@@ -305,5 +331,5 @@ START_TEST(no_such_layer)
 }
 END_TEST
 
-UNIT("ops", activations, add, gated, norms, softmax_and_rotary, linear, attention, bfloat16_is_rounded_once,
-     the_sum_that_is_kept_is_normalized, no_such_layer)
+UNIT("ops", activations, add, gated, norms, softmax_and_rotary, linear, a_norm_before_linear, attention,
+     bfloat16_is_rounded_once, the_sum_that_is_kept_is_normalized, no_such_layer)

@@ -61,6 +61,10 @@ static void make_linear(struct call *c)
     enum { M = 9, OUTPUTS = 3 * KHUB__LINEAR_BLOCK + 7 };
     add(c, 2, (int64_t[]){M, OUTPUTS});
     add(c, 2, (int64_t[]){M, N});
+    if (!strcmp(c->layer, "RMSNormLinear")) {
+        add(c, 1, (int64_t[]){N});
+        c->args[c->n++] = khub_arg_float(1e-5);
+    }
     add(c, 2, (int64_t[]){OUTPUTS, N});
     add(c, 1, (int64_t[]){OUTPUTS});
 }
@@ -102,7 +106,9 @@ static khub_slot *slot_for(khub_layers **layers, const struct call *c, int kerne
     ck_assert_uint_gt(count, 0);
     ck_khub_ok(khub_slot_slice(slot, axes, count, &err), &err);
     if (!kernel) return slot;
-    if (strstr(c->layer, "Linear")) ck_khub_ok(khub_slot_bind(slot, "weight", &c->tensor[2], &err), &err);
+    int weight = strcmp(c->layer, "RMSNormLinear") ? 2 : 4;
+    if (strstr(c->layer, "Linear"))
+        ck_khub_ok(khub_slot_bind(slot, "weight", &c->tensor[weight], &err), &err);
     khub_report *report;
     ck_khub_ok(khub_kernelize(*layers, NULL, &report, &err), &err);
     ck_assert_msg(khub_report_filled(report) == 1, "%s", khub_report_at(report, 0)->reason);
@@ -175,8 +181,8 @@ END_TEST
 
 START_TEST(matrices)
 {
-    static const char *const linears[] = {"Linear", "LinearGeLU", "LinearGeluTanh", "LinearSiLU",
-                                          "LinearReLU"};
+    static const char *const linears[] = {"Linear",     "LinearGeLU", "LinearGeluTanh",
+                                          "LinearSiLU", "LinearReLU", "RMSNormLinear"};
     for (size_t i = 0; i < sizeof(linears) / sizeof(*linears); i++) {
         struct call c = {.layer = linears[i]};
         make_linear(&c);

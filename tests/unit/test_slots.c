@@ -435,6 +435,63 @@ START_TEST(several_devices)
 }
 END_TEST
 
+/* RMSNorm and the Linear behind it, served by one built-in kernel: by the default mapping, and by name. */
+START_TEST(a_norm_and_a_linear)
+{
+    static const char *const mappings[] = {
+        NULL, "{\"RMSNorm + Linear\": \"khub/linear\"}",
+        "{\"RMSNorm(a.*) + Linear(a.out)\": \"khub/linear:RMSNormLinear\"}"};
+    enum { M = 3, N = 20, K = 37 };
+    float x[M * K], g[K], w[N * K], between[M * K], expected[M * N], out[M * N];
+    for (int i = 0; i < N * K; i++)
+        w[i] = (float)(i * 37 % 101) / 64 - 0.75f;
+    for (int i = 0; i < M * K; i++)
+        x[i] = (float)(i * 53 % 97) / 32 - 1.5f;
+    for (int i = 0; i < K; i++)
+        g[i] = (float)(i % 7) / 4;
+    const khub_tensor tx = khub_tensor_f32(x, 2, WHOLE(M, K)), tg = khub_tensor_f32(g, 1, WHOLE(K)),
+                      tw = khub_tensor_f32(w, 2, WHOLE(N, K)), tb = khub_tensor_f32(between, 2, WHOLE(M, K)),
+                      te = khub_tensor_f32(expected, 2, WHOLE(M, N)),
+                      to = khub_tensor_f32(out, 2, WHOLE(M, N));
+    const khub_value eps = khub_arg_float(1e-5), none = khub_arg_none();
+    const khub_value of_norm[] = {khub_arg_tensor(&tb), khub_arg_tensor(&tx), khub_arg_tensor(&tg), eps},
+                     of_linear[] = {khub_arg_tensor(&te), khub_arg_tensor(&tb), khub_arg_tensor(&tw), none},
+                     of_run[] = {khub_arg_tensor(&to), khub_arg_tensor(&tx),
+                                 khub_arg_tensor(&tg), eps,
+                                 khub_arg_tensor(&tw), none};
+    for (size_t i = 0; i < sizeof(mappings) / sizeof(*mappings); i++) {
+        khub_error err = {0};
+        khub_layers *layers;
+        khub_slot *part[2], *run;
+        khub_report *report;
+        khub_kernelize_options options;
+        ck_khub_ok(khub_layers_new(&layers, &err), &err);
+        ck_khub_ok(khub_layers_add(layers, "a.norm", "RMSNorm", standard, NULL, &part[0], &err), &err);
+        ck_khub_ok(khub_layers_add(layers, "a.out", "Linear", standard, NULL, &part[1], &err), &err);
+        ck_khub_ok(khub_layers_add_run(layers, "a", "RMSNormLinear", standard, NULL, part, 2, &run, &err),
+                   &err);
+        ck_khub_ok(khub_slot_bind(part[1], "weight", &tw, &err), &err);
+        KHUB_INIT(&options);
+        ck_khub_ok(khub_kernelize(layers, &options, NULL, &err), &err); /* the run's weight isn't bound */
+        ck_assert(!khub_slot_is_served(run) && khub_slot_is_served(part[0]) && khub_slot_is_served(part[1]));
+        ck_khub_ok(khub_slot_call(part[0], of_norm, 4, &err), &err);
+        ck_khub_ok(khub_slot_call(part[1], of_linear, 4, &err), &err);
+        ck_khub_ok(khub_slot_bind(run, "weight", &tw, &err), &err);
+        options.mapping = mapping_of(mappings[i]);
+        options.fallback = KHUB_FALLBACK_REFUSE;
+        ck_khub_ok(khub_kernelize(layers, &options, &report, &err), &err);
+        ck_assert(khub_slot_is_served(run) && !khub_slot_is_served(part[0]) && !khub_slot_is_served(part[1]));
+        ck_assert_str_eq(khub_report_at(report, 2)->function, "rms_norm_linear_packed");
+        ck_assert_str_eq(khub_report_at(report, 0)->run, "a");
+        ck_assert_uint_eq(khub_report_filled(report), 2);
+        ck_khub_ok(khub_slot_call(run, of_run, 6, &err), &err);
+        ck_assert_mem_eq(out, expected, sizeof(out));
+        khub_report_free(report);
+        khub_layers_free(layers);
+    }
+}
+END_TEST
+
 START_TEST(archs)
 {
     static const struct {
@@ -471,4 +528,4 @@ START_TEST(archs)
 END_TEST
 
 UNIT("slots", what_cannot_be_known, what_does_not_agree, kernels_that_fit, the_next_that_fits,
-     devices_and_capabilities, several_devices, archs)
+     devices_and_capabilities, several_devices, a_norm_and_a_linear, archs)
