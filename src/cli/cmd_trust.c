@@ -89,7 +89,7 @@ static void print_signer(const khub_identity *who)
                                 : "");
     if (who->workflow && who->subject) cli_print(stdout, ", subject %s", who->subject);
     if (who->repository &&
-        (!who->workflow || strncmp(who->workflow, who->repository, strlen(who->repository))))
+        (!who->workflow || strncmp(who->workflow, who->repository, strlen(who->repository)) != 0))
         cli_print(stdout, ", repository %s", who->repository);
     if (strcmp(who->issuer, actions) != 0) cli_print(stdout, " (vouched for by %s)", who->issuer);
     putchar('\n');

@@ -72,11 +72,11 @@ void khub__trust_add(khub_trust *trust, const char *about, khub_trust_decision d
                      ...)
 {
     char words[MAX_WORDS];
-    if (!trust) return;
     va_list args;
     va_start(args, format);
     vsnprintf(words, sizeof(words), format, args);
     va_end(args);
+    if (!trust) return;
     if (decision == KHUB_TRUST_REFUSED) trust->refused = 1;
     add(trust, about, decision, khub__strdup(words));
 }
