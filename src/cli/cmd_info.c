@@ -116,9 +116,9 @@ static void print_trust(const facts *info)
         cli_print(stdout, "%-10s %s\n", "publisher", info->trusted ? "trusted" : info->untrusted.message);
         return;
     }
-    printf("%-10s %s (level %s)\n", "trust", info->trusted ? "may be loaded" : "mayn't be loaded",
+    printf("%-10s %s (level %s)\n", "trust", info->trusted ? "may be loaded" : "may not be loaded",
            khub_trust_level_name(khub_trust_level_of(info->trust)));
-    cli_trust_lines(stdout, info->trust, 11);
+    cli_trust_lines(stdout, info->trust, khub_choice_repository(info->builds.choice), 11);
     if (!signature) return;
     if (signature->repository)
         cli_print(stdout, "%-10s %s%s%s\n", "signed", signature->repository,

@@ -40,6 +40,18 @@ static int change_policy(khub_policy *to, const cli_hub *hub, khub_error *err)
     return rc == KHUB_OK && hub->trusted_root ? khub_policy_set_trusted_root(to, hub->trusted_root, err) : rc;
 }
 
+/* Whom nobody can be isn't vouched for in vain. */
+static int check_trust(const cli_hub *hub, khub_error *err)
+{
+    khub_policy *any;
+    int rc = hub->trust.count ? khub_policy_new(&any, err) : KHUB_OK;
+    if (rc != KHUB_OK || !hub->trust.count) return rc;
+    for (size_t i = 0; i < hub->trust.count && rc == KHUB_OK; i++)
+        rc = khub_policy_add_publisher(any, hub->trust.items[i], err);
+    khub_policy_free(any);
+    return rc;
+}
+
 /* The user's policy with what the command line says; there is one command line. */
 static int read_policy(const cli_hub *hub, khub_error *err)
 {
@@ -56,7 +68,8 @@ static int read_policy(const cli_hub *hub, khub_error *err)
 
 int cli_hub_begin(cli_hub *hub, khub_error *err)
 {
-    int rc = read_policy(hub, err);
+    int rc = check_trust(hub, err);
+    if (rc == KHUB_OK) rc = read_policy(hub, err);
     if (rc != KHUB_OK) return rc;
     hub->options.policy = policy;
     hub->options.trust = hub->trust.items;

@@ -27,12 +27,16 @@ void cli_trust_json(FILE *to, const khub_trust *trust)
     fputc(']', to);
 }
 
-void cli_trust_lines(FILE *to, const khub_trust *trust, int indent)
+void cli_trust_lines(FILE *to, const khub_trust *trust, const char *of, int indent)
 {
     const khub_trust_reason *reason;
-    for (size_t i = 0; (reason = khub_trust_at(trust, i)) != NULL; i++)
+    size_t length = of ? strlen(of) : 0;
+    for (size_t i = 0; (reason = khub_trust_at(trust, i)) != NULL; i++) {
+        int named =
+            length && !strncmp(reason->words, of, length) && !strncmp(reason->words + length, ": ", 2);
         cli_print(to, "%*s%-9s  %-8s  %s\n", indent, "", about_name(reason->about),
-                  khub_trust_decision_name(reason->decision), reason->words);
+                  khub_trust_decision_name(reason->decision), reason->words + (named ? length + 2 : 0));
+    }
 }
 
 static void print_number(FILE *to, const char *key, int64_t value)

@@ -7,8 +7,9 @@
 /* [{"about", "decision", "words"}, …]; null for NULL. */
 void cli_trust_json(FILE *to, const khub_trust *trust);
 
-/* A line for each decision: "publisher  accepted  org/x: …", after `indent` blanks. */
-void cli_trust_lines(FILE *to, const khub_trust *trust, int indent);
+/* A line for each decision: "publisher  accepted  the caller vouches for it", after `indent` blanks. What is
+ * said of the repository `of` (NULL: none) doesn't say its name again. */
+void cli_trust_lines(FILE *to, const khub_trust *trust, const char *of, int indent);
 
 /* {"reason", "words", "holds", "subject", "issuer", "repository", "commit", "ref", "workflow", "trigger",
  * "run", "log", "log_index", "signed_at"}: proven when it holds, else what is claimed; null for NULL. */

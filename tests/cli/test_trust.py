@@ -128,6 +128,8 @@ def test_files_that_arent_believed(trust, tmp_path):
 
 @pytest.mark.parametrize("words", [("get", "khub/norm"), ("variants", "khub/norm"), ("functions", "khub/norm"), ("call", "khub/norm:rms_norm"),
                                    ("compare", "khub/softmax"), ("bench", "khub/softmax"), ("download", "org/x@v1"), ("info", "org/x@v1")])
-def test_a_level_that_there_isnt(words):
+def test_what_there_isnt(words):
     run = khub(*words, "--trust-level", "low", env={"HF_ENDPOINT": "http://127.0.0.1:1"})
     assert run.returncode == 2 and '"low" is no level of trust' in run.stderr
+    run = khub(*words, "--trust", "me", "--trust", "org@v1", env={"HF_ENDPOINT": "http://127.0.0.1:1"})
+    assert run.returncode == 2 and '"org@v1" is no publisher: ORG or ORG/NAME' in run.stderr

@@ -1,11 +1,18 @@
 """Whose kernels are loaded: what the Hub, the caller and the user's policy say, online and offline, and how it is told."""
 
+import base64
+import hashlib
 import json
 import os
+import pathlib
 import stat
+import sys
 
 import pytest
 from small_hub import VARIANT, Hub, fake, khub
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "oracle"))
+from authority import Authority  # noqa: E402
 
 
 @pytest.fixture
@@ -58,7 +65,7 @@ def test_no_is_said_before_anything_is_fetched(hub, cache, trusted):
     assert fetched(hub) == []
     run = khub(hub, cache, "info", "org/good@v1", "--json")
     assert [d for d, _ in decisions(run)] == ["refused"] and json.loads(run.stdout)["trusted"] is False
-    assert "mayn't be loaded (level publisher)\n           publisher  refused   org/good: " in khub(hub, cache, "info", "org/good@v1").stdout
+    assert "may not be loaded (level publisher)\n           publisher  refused   the Hub doesn't call org " in khub(hub, cache, "info", "org/good@v1").stdout
 
 
 def test_yes_and_who_else_says_it(hub, cache, policy):
@@ -74,7 +81,7 @@ def test_yes_and_who_else_says_it(hub, cache, policy):
     record.unlink()
     assert is_refused(khub(hub, cache, "get", "org/good@v1", env=env), "doesn't call org")
     run = khub(hub, cache, "info", "org/good@v1", "--trust", "org")
-    assert "trust      may be loaded (level publisher)\n           publisher  accepted  org/good: the caller vouches for it\n" in run.stdout
+    assert "trust      may be loaded (level publisher)\n           publisher  accepted  the caller vouches for it\n" in run.stdout
 
 
 def test_not_to_know_is_not_no(hub, cache):
@@ -210,3 +217,37 @@ def test_what_is_asked_for_is_told(hub, cache, policy, tmp_path):
     assert run.returncode == 0 and json.loads(run.stdout)["trusted_root"] == {"path": "root.json", "error": "root.json: can't open it: No such file or directory"}
     run = khub(hub, cache, "info", "org/good@v1", "--json", "--trusted-root", copy, env=env)
     assert json.loads(run.stdout)["trusted_root"] == {**root, "path": str(copy)}
+
+
+def test_a_signature_is_told(hub, cache, policy, tmp_path):
+    """Whose it is, of which source, and by which root; at a level that asks for one, it is what counts. Not a file of the build comes for it."""
+    authority, build = Authority(), f"build/{VARIANT}/"
+    files = {p: c for p, c in fake().items() if not p.startswith("build/") or p.startswith(build)}
+    metadata = json.loads(files[build + "metadata.json"])
+    metadata["digest"] = {"algorithm": "sha256", "files": {p.removeprefix(build): base64.b64encode(hashlib.sha256(c).digest()).decode()
+                                                           for p, c in files.items() if p.startswith(build) and p != build + "metadata.json"}}
+    files[build + "metadata.json"] = json.dumps(metadata).encode()
+    files[build + "metadata.json.sigstore"] = authority.sign(files[build + "metadata.json"], "new").encode()
+    hub.repos["kernels/org/good"] = {"v1": files}
+    (tmp_path / "root.json").write_text(json.dumps(authority.trusted_root()))
+    info = ["info", "org/good@v1", "--trusted-root", tmp_path / "root.json"]
+    shown = json.loads(khub(hub, cache, *info, "--trust-level", "signed", "--json").stdout)
+    signature = shown["signature"]
+    assert shown["trusted"] is True and shown["level"] == "signed" and fetched(hub) == []
+    assert signature["holds"] and signature["reason"] == "holds" and signature["words"] == ""
+    assert signature["repository"] == "https://github.com/huggingface/kernels-community"
+    assert signature["workflow"] == f"{signature['repository']}/.github/workflows/build.yaml@refs/heads/main" == signature["subject"]
+    assert signature["ref"] == "refs/heads/main" and len(signature["commit"]) == 40 and signature["signed_at"] > 0 and signature["log_index"] >= 0
+    text = khub(hub, cache, *info).stdout
+    assert f"\nsigned     {signature['repository']} at commit {signature['commit']}\nroot       {tmp_path / 'root.json'}, newest key of " in text
+    assert "signature  accepted  metadata.json is signed by " in text and "may be loaded (level publisher)" in text
+    env = policy(identities=[{"issuer": "https://token.actions.githubusercontent.com", "repository": "https://github.com/me/mine"}])
+    for level, trusted, decision in ("publisher", True, "noted"), ("signed", False, "refused"):
+        shown = json.loads(khub(hub, cache, *info, "--trust-level", level, "--json", env=env).stdout)
+        assert shown["trusted"] is trusted and shown["signature"]["reason"] == "identity" and not shown["signature"]["holds"]
+        assert [d["decision"] for d in shown["trust"] if d["about"] == "signature"] == [decision]
+    env = policy(level="signed", trusted_root="root.json", identities=[{"issuer": "https://token.actions.githubusercontent.com",
+                                                                        "repository": signature["repository"]}])
+    run = khub(hub, cache, "get", "org/good@v1", "--json", env=env)
+    assert [d for d, _ in decisions(run, "signature")] == ["accepted"] and [d for d, _ in decisions(run, "digest")] == ["accepted"]
+    assert khub(hub, cache, "get", "org/good@v1", env=policy(level="signed")).returncode == 4  # by khub's own root it is nobody's
