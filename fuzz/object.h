@@ -72,7 +72,8 @@ static inline void fuzz_object(const uint8_t *data, size_t size)
     fuzz_check(rc == KHUB_OK || (rc == KHUB_E_FORMAT && !objects.count));
     for (size_t i = 0; i < objects.count; i++) {
         fuzz_check_object(&file, &objects.items[i]);
-        fuzz_judge(&objects.items[i]);
+        if (data[size - 1] % 8 == 0)
+            fuzz_judge(&objects.items[i]); /* slow beside reading, and short of surprises */
     }
     khub__objects_free(&objects);
 }

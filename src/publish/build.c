@@ -201,10 +201,9 @@ static void check_common(const build *b, khub__common *common)
 {
     char *path, *shown;
     if (!common->build) start_common(b, common);
-    if (!b->c->report->failed && speak_of(b, "metadata.json", &path, &shown)) {
-        compare_common(b, common);
-        spoke(b, path, shown);
-    }
+    if (b->c->report->failed) return;
+    if (speak_of(b, "metadata.json", &path, &shown)) compare_common(b, common);
+    spoke(b, path, shown);
 }
 
 /* ---- the libraries ---- */

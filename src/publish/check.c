@@ -147,17 +147,27 @@ static int check_snapshot(khub__checking *c, const khub_snapshot *snapshot, cons
     return rc;
 }
 
+/* Reading a stranger's files runs nothing of them, so they are fetched whoever published them; whether they
+ * are loaded, the caller's own options say. */
 static int check_remote(khub__checking *c, const char *name)
 {
     static const char *const patterns[] = {"build/*", NULL};
     khub_download_options download;
-    khub_snapshot *snapshot;
+    khub_hub_options hub = {0};
+    khub_snapshot *snapshot = NULL;
+    char *repository = khub__strndup(name, strcspn(name, "@"));
+    const char *const trust[] = {repository, NULL};
+    if (!repository) return khub__fail_memory(c->err, "checking a kernel");
+    int rc = khub__options(&hub, sizeof(hub), c->options.hub, "khub_hub_options", c->err);
+    hub.struct_size = sizeof(hub);
+    hub.trust = trust;
     KHUB_INIT(&download);
     download.patterns = patterns;
-    download.hub = c->options.hub;
-    int rc = khub_download(&snapshot, name, &download, c->err);
+    download.hub = &hub;
+    if (rc == KHUB_OK) rc = khub_download(&snapshot, name, &download, c->err);
     if (rc == KHUB_OK) rc = check_snapshot(c, snapshot, name);
     khub_snapshot_free(snapshot);
+    khub__free(repository);
     return rc;
 }
 

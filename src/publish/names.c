@@ -54,13 +54,14 @@ char *khub__names_words(const khub__names *names)
     return khub__text_take(&text);
 }
 
-/* NULL: no memory. A library has a few dozen keys at most, so that looking through them is quick. */
+/* NULL: no memory. */
 static khub__group *group_of(khub__groups *groups, const char *key)
 {
-    for (size_t i = groups->count; i > 0; i--)
-        if (!strcmp(groups->items[i - 1].key, key)) return &groups->items[i - 1];
+    int64_t at = khub__index_find(&groups->keys, key);
+    if (at >= 0) return &groups->items[at];
     groups->failed |= khub__grow((void **)&groups->items, &groups->capacity, groups->count + 1,
-                                 sizeof(*groups->items), GROUPS_MAX) != 0;
+                                 sizeof(*groups->items), GROUPS_MAX) != 0 ||
+                      khub__index_add(&groups->keys, key, (uint32_t)groups->count) != 0;
     if (groups->failed) return NULL;
     groups->items[groups->count] = (khub__group){.key = key};
     return &groups->items[groups->count++];
@@ -86,5 +87,6 @@ void khub__groups_free(khub__groups *groups)
     for (size_t i = 0; i < groups->count; i++)
         khub__names_free(&groups->items[i].names);
     khub__free(groups->items);
+    khub__index_free(&groups->keys);
     memset(groups, 0, sizeof(*groups));
 }

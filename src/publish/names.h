@@ -2,7 +2,7 @@
 #ifndef PUBLISH_NAMES_H
 #define PUBLISH_NAMES_H
 
-#include <stddef.h>
+#include "base/index.h"
 
 /* Names that are somebody else's. {0} is empty. */
 typedef struct khub__names {
@@ -30,6 +30,7 @@ typedef struct khub__group {
 typedef struct khub__groups {
     khub__group *items;
     size_t count, capacity;
+    khub__index keys;
     int failed; /* no memory was found for one */
 } khub__groups;
 
