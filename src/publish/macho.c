@@ -17,6 +17,7 @@ typedef struct macho {
     khub__object *out;
     khub_error *err;
     uint64_t symbols, symbol_count, strings, strings_bytes; /* 0: there are none */
+    int has_build_version;                                  /* which counts more than the older command */
 } macho;
 
 static int fail_damaged(const macho *m, const char *what)
@@ -84,13 +85,14 @@ static int take_symbols(macho *m, uint64_t at, uint32_t bytes)
 static int take_version(macho *m, uint64_t at, uint32_t bytes)
 {
     if (bytes < 16) return fail_damaged(m, "the command for the macOS that it needs is too short");
-    m->out->macos = u32(m, at + 8);
+    if (!m->has_build_version) m->out->macos = u32(m, at + 8);
     return KHUB_OK;
 }
 
 static int take_build_version(macho *m, uint64_t at, uint32_t bytes)
 {
     if (bytes < 24) return fail_damaged(m, "the command for the macOS that it needs is too short");
+    m->has_build_version = 1;
     if (u32(m, at + 8) == MACOS)
         m->out->macos = u32(m, at + 12);
     else

@@ -6,9 +6,14 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 import kernel_abi_check
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import objects
 
 KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
 PEER = pathlib.Path(kernel_abi_check.__file__).parent
@@ -97,6 +102,24 @@ def test_the_limited_api_of_python(tmp_path):
         theirs = {(v.name, re.sub(r"\.0$", "", v.version_added) if hasattr(v, "version_added") else "") for v in peer.check_python_abi(f"3.{minor}")}
         assert ours == theirs
     assert len(theirs) == 5
+
+
+def test_libraries_for_macos(tmp_path):
+    """The peer doesn't read LC_VERSION_MIN_MACOSX, which linkers wrote before macOS 10.14: it misses a version there."""
+    names = limited_api()[::40] + limited_api()[-9:]
+    versions = [("11.0", None), ("14.6", None), ("15.0", None), ("15.1", None), ("26.0", None), (None, None), (None, "10.13"), ("13.0", "10.13")]
+    paths = {}
+    for arch in objects.CPUS:
+        for minos, old in versions:
+            path = tmp_path / f"{arch}-{minos}-{old}.dylib"
+            path.write_bytes(objects.macho(arch, minos=minos, old_minos=old, undefined=names, paths=["@loader_path"], name="k.dylib"))
+            paths[path] = 0 if old and not minos else 1
+    for macos, python in ("11.0", "3.2"), ("14.6", "3.8"), ("15.0", "3.9"), ("26.0", "3.13"):
+        for (path, weight), findings in zip(paths.items(), check(*paths, "--macos", macos, "--python", python), strict=True):
+            peer = kernel_abi_check.ObjectFile(str(path))
+            errors = [f for f in findings if f["level"] == "error"]
+            assert len([f for f in errors if f["about"] == "macos"]) == weight * len(peer.check_macos(macos)), (path, macos)
+            assert {name for f in errors if f["about"] == "python" for name in f["items"]} == {v.name for v in peer.check_python_abi(python)}
 
 
 def real_libraries():
