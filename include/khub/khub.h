@@ -17,6 +17,7 @@
 #include <khub/signature.h>
 #include <khub/trust.h>
 #include <khub/lock.h>
+#include <khub/verify.h>
 #include <khub/kernel.h>
 #include <khub/check.h>
 #include <khub/pack.h>

@@ -98,8 +98,8 @@ static int judge_unfit(download *job, const locked *lock)
     KHUB_INIT(&options);
     options.hub = &job->hub.options;
     options.lock = job->lock;
-    int rc = cli_hub_begin(&job->hub, &err);
-    if (rc == KHUB_OK) rc = khub_lock(&needed, &count, lock->fitting, &options, &err);
+    if (cli_hub_begin(&job->hub, &err) != KHUB_OK) return cli_fail(&err);
+    int rc = khub_lock(&needed, &count, lock->fitting, &options, &err);
     cli_hub_end();
     int status = rc == KHUB_OK ? EXIT_DONE : cli_fail(&err);
     for (size_t i = 0; i < lock->unfit_count && status == EXIT_DONE; i++) {

@@ -147,8 +147,8 @@ static int lock(lock_job *job, const char *const *names)
     KHUB_INIT(&options);
     options.hub = &job->hub.options;
     if (job->keep && job->before_count) options.lock = job->file;
-    int rc = cli_hub_begin(&job->hub, &err);
-    if (rc == KHUB_OK) rc = khub_lock(&kernels, &count, names, &options, &err);
+    if (cli_hub_begin(&job->hub, &err) != KHUB_OK) return cli_fail(&err);
+    int rc = khub_lock(&kernels, &count, names, &options, &err);
     cli_hub_end();
     int status = rc == KHUB_OK ? finish(job, kernels, count) : cli_fail(&err);
     khub_free(kernels);

@@ -19,19 +19,31 @@ extern const cli_command cli_serve;
 extern const cli_command cli_tokenize;
 extern const cli_command cli_trust;
 extern const cli_command cli_variants;
+extern const cli_command cli_verify;
 extern const cli_command cli_versions;
 
 /* clang-format off: one a line */
 const cli_command *const cli_commands[] = {
-    &cli_bench,       &cli_cache,
-    &cli_call,        &cli_check,
-    &cli_compare,     &cli_download_command,
-    &cli_embed,       &cli_functions,
-    &cli_get_command, &cli_info,
-    &cli_lock,        &cli_mapping,
-    &cli_pack,        &cli_platform_command,
-    &cli_serve,       &cli_tokenize,
-    &cli_trust,       &cli_variants,
-    &cli_versions,    NULL,
+    &cli_bench,
+    &cli_cache,
+    &cli_call,
+    &cli_check,
+    &cli_compare,
+    &cli_download_command,
+    &cli_embed,
+    &cli_functions,
+    &cli_get_command,
+    &cli_info,
+    &cli_lock,
+    &cli_mapping,
+    &cli_pack,
+    &cli_platform_command,
+    &cli_serve,
+    &cli_tokenize,
+    &cli_trust,
+    &cli_variants,
+    &cli_verify,
+    &cli_versions,
+    NULL,
 };
 /* clang-format on */

@@ -47,7 +47,8 @@ int khub__judge_open(khub__judging *out, khub_kernel *kernel, khub__place *place
     out->proof = (khub__proof){.trust = kernel->trust,
                                .about = about(out),
                                .build = kernel->build,
-                               .refuse_unknown = out->policy && out->policy->offline_refuse};
+                               .refuse_unknown = out->policy && out->policy->offline_refuse,
+                               .whole = way->verifies};
     return at->remote ? open_remote(out, err) : KHUB_OK;
 }
 
@@ -94,7 +95,7 @@ static int mend(khub__judging *j, khub_error *err)
 static int parse(khub__judging *j, const khub__bytes *bytes, const char *path, khub_error *err)
 {
     int rc = khub__metadata_parse(&j->metadata, bytes->data, bytes->length, path, err);
-    j->has_claim = rc == KHUB_OK && j->metadata.digest != NULL && !j->built_in;
+    j->has_claim = rc == KHUB_OK && j->metadata.digest && (!j->built_in || j->way->verifies);
     j->kernel->version = j->metadata.version;
     return j->has_claim ? khub__digest_read(&j->claim, j->metadata.digest, path, err) : rc;
 }
@@ -148,14 +149,29 @@ static void judge_level(const khub__judging *j)
                         khub_trust_level_name(level));
 }
 
+/* A lock of the older form has hashes of builds. */
+static int judge_hash(khub__judging *j, khub_error *err)
+{
+    const khub__remote *remote = remote_of(j);
+    khub_error why = {0};
+    if (!remote) return KHUB_OK;
+    int rc = khub__lockfile_check(&j->way->lock, remote->wanted.repo.id, remote->at.commit,
+                                  j->kernel->variant, &remote->tree, &why);
+    if (rc != KHUB_E_UNTRUSTED) return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
+    khub__trust_add(j->kernel->trust, KHUB__ABOUT_LOCK, KHUB_TRUST_REFUSED, "%s", why.message);
+    return j->way->verifies ? KHUB_OK : khub__trust_end(j->kernel->trust, err);
+}
+
 int khub__judge_metadata(khub__judging *j, khub_error *err)
 {
-    int rc = khub__repository_bring_metadata(&j->place->repository, j->kernel->variant, 1, err);
+    int rc = judge_hash(j, err);
+    if (rc == KHUB_OK && !j->way->verifies)
+        rc = khub__repository_bring_metadata(&j->place->repository, j->kernel->variant, 1, err);
     if (rc == KHUB_OK) rc = judge_publisher(j, err);
     if (rc != KHUB_OK) return rc;
     khub_error why = {0};
     rc = read_metadata(j, &why);
-    if (rc == KHUB_E_UNTRUSTED && j->proof.damaged_count) {
+    if (rc == KHUB_E_UNTRUSTED && j->proof.damaged_count && !j->way->verifies) {
         rc = mend(j, err);
         khub_error_clear(&why);
         if (rc == KHUB_OK) rc = read_metadata(j, &why);
@@ -169,10 +185,10 @@ int khub__judge_metadata(khub__judging *j, khub_error *err)
 
 /* ---- content ---- */
 
-/* Not built-in ones, which no network brings, nor a directory of this machine that says nothing of itself. */
+/* Not a directory of this machine that says nothing of itself, nor what came with khub (parse). */
 static int is_to_be_proven(const khub__judging *j)
 {
-    return remote_of(j) || (j->has_claim && !j->built_in);
+    return remote_of(j) || j->has_claim;
 }
 
 int khub__judge_bring(khub__judging *j, khub_error *err)
@@ -187,7 +203,7 @@ int khub__judge_content(khub__judging *j, int copy, khub_error *err)
     if (!is_to_be_proven(j)) return KHUB_OK;
     khub__proven_drop(&j->proven);
     int rc = khub__proof_content(&j->proven, &j->proof, claim, copy, &why);
-    if (rc == KHUB_E_UNTRUSTED && j->proof.damaged_count) {
+    if (rc == KHUB_E_UNTRUSTED && j->proof.damaged_count && !j->way->verifies) {
         rc = mend(j, err);
         khub_error_clear(&why);
         if (rc == KHUB_OK) rc = khub__proof_content(&j->proven, &j->proof, claim, copy, &why);

@@ -43,7 +43,7 @@ int khub__way_describe(const khub__session *session, const khub_platform *platfo
     return khub__client_describe(session->client, "backend", khub_platform_backend(platform), err);
 }
 
-static int open_session(khub__way *way, khub_error *err)
+int khub__way_session(khub__way *way, khub_error *err)
 {
     if (way->session.client) return KHUB_OK;
     int rc = khub__session_open(&way->session, way->hub, err);
@@ -57,7 +57,7 @@ static int open_hub(khub__place *out, khub__way *way, const char *name, khub_err
     khub__wanted wanted;
     int rc = khub__wanted_parse(&wanted, KHUB__REPO_KERNEL, name, err);
     if (rc == KHUB_OK) rc = pin(way, &wanted, err);
-    if (rc == KHUB_OK) rc = open_session(way, err);
+    if (rc == KHUB_OK) rc = khub__way_session(way, err);
     if (rc == KHUB_OK) rc = khub__remote_open(&out->remote, &way->session, &wanted, err);
     return rc == KHUB_OK ? khub__repository_of(&out->repository, &out->remote, err) : rc;
 }

@@ -14,6 +14,7 @@ typedef struct khub__way {
     khub__lockfile lock; /* commits that are fixed */
     int locked;          /* 1: a name of the Hub must be in it */
     int only_fetch;      /* 1: nothing is loaded */
+    int verifies;        /* 1: every file is hashed anew, each that is wrong is told, and nothing is mended */
     int only_metadata;   /* 1: of a build no more is fetched than what describes it */
     char **done;         /* kernels that others need and that were got: each is got once */
     size_t done_count, done_capacity;
@@ -22,6 +23,9 @@ typedef struct khub__way {
 /* `lock` NULL: none. Its errors are khub__lockfile_read's. */
 int khub__way_open(khub__way *out, const khub_hub_options *hub, const char *lock, khub_error *err);
 void khub__way_close(khub__way *way); /* frees what it holds and zeroes it */
+
+/* Opens way->session, once. khub__session_open's errors. */
+int khub__way_session(khub__way *way, khub_error *err);
 
 typedef struct khub__place {
     khub__repository repository;

@@ -89,7 +89,7 @@ static int refuse(const khub__proof *proof, const char *about, khub_error *err, 
     vsnprintf(words, sizeof(words), format, args);
     va_end(args);
     khub__trust_add(proof->trust, about, KHUB_TRUST_REFUSED, "%s", words);
-    return khub__trust_end(proof->trust, err);
+    return proof->whole ? KHUB_OK : khub__trust_end(proof->trust, err);
 }
 
 /* ---- opening ---- */
@@ -115,6 +115,7 @@ int khub__proof_open(khub__proof *proof, khub_error *err)
         if (rc == KHUB_E_NOMEM) return no_memory(err);
         if (rc == KHUB_E_UNTRUSTED) proof->foreign = "another user may write to this cache";
     }
+    if (proof->whole) return KHUB_OK;
     return khub__receipt_read(&proof->receipt, proof->store, proof->commit, proof->variant, err);
 }
 
@@ -134,6 +135,16 @@ static void take_link_name(item *it, const char *path)
     khub__file_link(target, sizeof(target), path);
     const char *name = khub__path_name(target);
     if (khub__hash_kind_of(&kind, name) == 0) khub__copy(it->name, sizeof(it->name), name);
+}
+
+/* One file of many: each is told when all are looked at. */
+static int damage(const check *c, const item *it, const char *words)
+{
+    char named[600];
+    name_file(named, c->proof, it->path);
+    if (c->proof->whole)
+        khub__trust_add(c->proof->trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_REFUSED, "%s: %s", named, words);
+    return note_damage(c->proof, it->listed, it->path, words, c->err);
 }
 
 static char *full_path(const check *c, const item *it)
@@ -220,7 +231,7 @@ static int compare(const check *c, const item *it)
     snprintf(words, sizeof(words),
              "its content doesn't match its name: it hashes to %s, the commit's list of files says %s",
              it->content, it->name);
-    return note_damage(c->proof, it->listed, it->path, words, c->err);
+    return damage(c, it, words);
 }
 
 static int compare_size(const check *c, const item *it, int *differs)
@@ -231,13 +242,14 @@ static int compare_size(const check *c, const item *it, int *differs)
     if (!*differs) return KHUB_OK;
     snprintf(words, sizeof(words), "has %llu bytes, the commit's list of files says %llu",
              (unsigned long long)it->held.size, (unsigned long long)wanted);
-    return note_damage(c->proof, it->listed, it->path, words, c->err);
+    return damage(c, it, words);
 }
 
 /* A library is loaded after it was hashed: until then nobody may be able to write to it. */
 static int must_copy(const check *c, const item *it)
 {
-    return it->is_library && !it->held.copied && (c->copy || it->others || !khub__held_still(&it->held));
+    return it->is_library && !c->proof->whole && !it->held.copied &&
+           (c->copy || it->others || !khub__held_still(&it->held));
 }
 
 static int hash_held(const check *c, item *it, const char *path)
@@ -248,8 +260,7 @@ static int hash_held(const check *c, item *it, const char *path)
     if (rc != KHUB_OK || differs) return rc;
     rc = hash(c, it, path, &why);
     if (rc == KHUB_OK) return compare(c, it);
-    if (rc == KHUB_E_FORMAT)
-        return note_damage(c->proof, it->listed, it->path, "became shorter while it was read", c->err);
+    if (rc == KHUB_E_FORMAT) return damage(c, it, "became shorter while it was read");
     return khub__fail(c->err, rc, "%s", why.message);
 }
 
@@ -274,8 +285,8 @@ static int hold(const check *c, item *it, const char *path)
     it->identity = it->held.file;
     it->others = it->held.others;
     if (rc == KHUB_OK || rc == KHUB_E_NOMEM) return rc == KHUB_OK ? rc : no_memory(c->err);
-    if (rc == KHUB_E_NOTFOUND) return note_damage(c->proof, it->listed, it->path, "isn't there", c->err);
-    if (rc == KHUB_E_FORMAT) return note_damage(c->proof, it->listed, it->path, "isn't a file", c->err);
+    if (rc == KHUB_E_NOTFOUND) return damage(c, it, "isn't there");
+    if (rc == KHUB_E_FORMAT) return damage(c, it, "isn't a file");
     return khub__fail(c->err, rc, "%s", why.message);
 }
 
@@ -571,6 +582,7 @@ static int judge(khub__proven *out, check *c)
     if (rc == KHUB_OK && !listed) rc = check_list(c);
     if (rc == KHUB_OK && !believed) rc = prove_all(c);
     if (rc == KHUB_OK) rc = judge_unknown(c);
+    if (rc == KHUB_OK && c->proof->whole) rc = khub__trust_end(c->proof->trust, c->err);
     if (rc != KHUB_OK) return rc;
     accept(c, believed);
     if (!listed) rc = keep(c, believed);

@@ -19,6 +19,7 @@ typedef struct khub__proof {
     size_t file_count;
     const char *foreign; /* why the list of files isn't believed; NULL: it is */
     int refuse_unknown;  /* 1: a file of which nothing says what it should be is refused; 0: noted */
+    int whole; /* 1: every file is hashed, whatever a receipt says, and each that is wrong is a decision */
     /* Found. */
     khub__receipt receipt;
     int is_signed;                   /* 1: metadata.json is proven by an accepted signature */

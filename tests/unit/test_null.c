@@ -50,6 +50,8 @@ START_TEST(locks)
     fails("khub_lock_write", khub_lock_write(NULL, NULL, 0, &err));
     fails("khub_lock_project", khub_lock_project(&found, NULL, &err));
     fails("khub_lock_project", khub_lock_project(NULL, "x", &err));
+    ck_khub_fails(khub_verify(NULL, NULL, NULL, NULL, NULL, &err), &err, KHUB_E_INVAL,
+                  "khub_verify: neither a name nor a lock is given");
 }
 END_TEST
 
