@@ -46,7 +46,7 @@ static void print_text(const khub_verified *build)
     if (!build->trust)
         cli_note("%s: no build of it is in the cache", build->name);
     else if (cli_verbose())
-        cli_trust_lines(stdout, build->trust, 0);
+        cli_trust_lines(stdout, build->trust, NULL, 0);
     else
         print_wrong(build->trust);
 }
