@@ -271,10 +271,11 @@ static const struct verb *find_verb(const char *name)
 }
 
 /* One that isn't there yet begins as the default policy. */
-static int open_policy(question *q, khub_error *err)
+static int open_policy(question *q, int changes, khub_error *err)
 {
     int rc = q->file ? KHUB_OK : khub_policy_path(&q->own_path, err);
     q->path = q->file ? q->file : q->own_path;
+    if (rc == KHUB_OK && changes) cli_one_at_a_time(q->path);
     if (rc == KHUB_OK) rc = khub_policy_read(&q->policy, q->path, err);
     if (rc != KHUB_E_NOTFOUND || !q->path) return rc;
     khub_error_clear(err);
@@ -293,7 +294,7 @@ static int run(int argc, char **argv)
     if (n < 0) return EXIT_USAGE;
     const struct verb *verb = find_verb(n ? argv[1] : "ls");
     if (!verb) return EXIT_USAGE;
-    int rc = open_policy(&q, &err);
+    int rc = open_policy(&q, verb->run != show, &err);
     int status = rc == KHUB_OK ? verb->run(&q, n > 1 ? n - 1 : 0, argv + 2, &err) : cli_fail(&err);
     khub_policy_free(q.policy);
     khub_free(q.own_path);

@@ -32,6 +32,16 @@ static void add(khub__text *key, const char *part)
     khub__text_add_bytes(key, "\n", 1);
 }
 
+/* Its text has line ends: behind its length it can't be taken for other parts. */
+static void add_policy(khub__text *key, const khub_policy *policy)
+{
+    char *text = policy ? khub__policy_text(policy) : NULL;
+    if (policy && !text) key->failed = 1;
+    khub__text_addf(key, "%zu:", text ? strlen(text) : 0);
+    add(key, text);
+    khub__free(text);
+}
+
 char *khub__memo_key(const char *name, const khub_get_options *options)
 {
     static const char *const counts[] = {
@@ -50,10 +60,7 @@ char *khub__memo_key(const char *name, const khub_get_options *options)
     add(&key, hub.cache_dir);
     for (size_t i = 0; hub.trust && hub.trust[i]; i++)
         add(&key, hub.trust[i]);
-    char *policy = hub.policy ? khub__policy_text(hub.policy) : NULL;
-    if (hub.policy && !policy) key.failed = 1;
-    add(&key, policy);
-    khub__free(policy);
+    add_policy(&key, hub.policy);
     for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
         add(&key, getenv(counts[i]));
     return khub__text_take(&key);

@@ -184,12 +184,13 @@ def test_report_of_kernels(model):
     assert slot["variant"].startswith("tvm-ffi")
     assert slot["reason"] is None
     assert slot["deterministic"] is True
+    assert slot["trust"] == [{"about": "publisher", "decision": "accepted", "words": "khub/norm: came with khub"}]
 
 
 def test_report_without_kernels(model):
     found = report(model)
     assert found["filled"] == 0
-    assert all(slot["kernel"] is None and "weren't asked for" in slot["reason"] for slot in found["slots"])
+    assert all(slot["kernel"] is None and "weren't asked for" in slot["reason"] and slot["trust"] is None for slot in found["slots"])
 
 
 def test_report_says_what_switched_kernels_off(model):

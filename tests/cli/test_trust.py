@@ -2,9 +2,10 @@
 
 import json
 import os
+import subprocess
 
 import pytest
-from fakes import khub
+from fakes import KHUB, khub
 
 ACTIONS = "https://token.actions.githubusercontent.com"
 COMMUNITY = "https://github.com/huggingface/kernels-community"
@@ -48,6 +49,14 @@ def test_publishers(trust):
     assert trust.file.read_bytes() == before
     trust("rm", "me", "org/x")
     assert trust.json()["publishers"] == []
+
+
+def test_changes_at_the_same_time(trust, tmp_path):
+    trust("add", "first")
+    env = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": ""}
+    running = [subprocess.Popen([KHUB, "trust", "add", f"org{i}"], env=env) for i in range(16)]
+    assert [r.wait(60) for r in running] == [0] * 16
+    assert trust.json()["publishers"] == sorted(["first", *(f"org{i}" for i in range(16))])
 
 
 def test_level_and_offline(trust):

@@ -43,6 +43,12 @@ def test_one_entry_has_no_version(hub, tmp_path):
     asked = hub.paths()
     assert sorted(p for p in asked if p.endswith("/refs")) == [f"GET /api/kernels/org/{n}/refs" for n in ("act", "linear", "norm")]
     assert any(f"/org/act/resolve/{hub.commit(hub.repos['kernels/org/act']['v2'])}/" in p for p in asked)  # of the range the highest
+    assert {d["about"] for d in slots["GeLU"]["trust"]} >= {"publisher", "content"} and all(d["words"].startswith("org/act: ") for d in slots["GeLU"]["trust"])
+    run = khub(hub, cache, *words, f"--kernels={mapping}", "--trust-level", "signed")
+    slots = {slot["layer"]: slot for slot in json.loads(run.stdout)["slots"]}
+    assert slots["GeLU"]["kernel"] is None and "org/act: metadata.json has no signature" in slots["GeLU"]["reason"]
+    run = khub(hub, cache, *words[:-1], f"--kernels={mapping}")  # the table says what is noted once a kernel
+    assert run.stdout.count("\nsignature: org/act: metadata.json has no signature\n") == 1
     run = khub(hub, cache, *words, f"--kernels={mapping}", "--require", "hello")
     assert run.returncode == 3 and "Linear" in run.stderr and "its versions: 0, 3" in run.stderr
     hub.paths()

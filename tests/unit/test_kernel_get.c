@@ -288,6 +288,23 @@ START_TEST(a_verdict_without_loading)
 }
 END_TEST
 
+static int judge_it(void *options, khub_error *err)
+{
+    khub_trust *trust;
+    int rc = khub_judge(&trust, "org/good@v1", 1, options, err);
+    khub_trust_free(trust);
+    return rc;
+}
+
+START_TEST(every_allocation_of_a_verdict_fails)
+{
+    asking a;
+    begin_asking(&a);
+    fm_fail_each_own(judge_it, &a.options);
+    end_asking(&a);
+}
+END_TEST
+
 static int ask_for_nothing(void *user, khub_error *err)
 {
     khub_function f;
@@ -335,5 +352,5 @@ END_TEST
 
 UNIT("kernel_get", facts_of_a_kernel, functions_in_order, layers_of_a_kernel, names, relative_names,
      LOCAL_KERNELS_puts_one_in_the_place_of_another, no_build_fits, a_policy_is_part_of_the_question,
-     a_verdict_without_loading, every_allocation_fails, every_allocation_of_a_refusal_fails,
-     every_allocation_of_a_description_fails)
+     a_verdict_without_loading, every_allocation_of_a_verdict_fails, every_allocation_fails,
+     every_allocation_of_a_refusal_fails, every_allocation_of_a_description_fails)

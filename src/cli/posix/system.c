@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,4 +113,13 @@ char *cli_absolute(const char *path)
     char *whole = malloc(size);
     if (whole) snprintf(whole, size, "%s/%s", here, path);
     return whole;
+}
+
+void cli_one_at_a_time(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1; /* closed, and let go, by the end */
+    if (fd >= 0) flock(fd, LOCK_EX);
+    free(dir);
 }
