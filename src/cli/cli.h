@@ -129,8 +129,8 @@ void cli_on_interrupt(int (*handler)(void));
 /* `path` from the root on, malloc'ed; NULL: no memory, or the directory that this runs in is gone. */
 char *cli_absolute(const char *path);
 
-/* Waits until no other khub is between reading and writing the file at `path`; until this process ends none is.
- * A file system without locks, or a directory that isn't there yet, has nobody waiting. */
+/* Waits until no other khub is between reading and writing the file at `path`; until this process ends none
+ * is. A file system without locks, or a directory that isn't there yet, has nobody waiting. */
 void cli_one_at_a_time(const char *path);
 
 /* NULL when `path` is a directory (links are followed), else what is wrong with it; static, until the next
