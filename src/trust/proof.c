@@ -314,14 +314,17 @@ static int by_item(const void *a, const void *b)
     return strcmp(((const item *)a)->path, ((const item *)b)->path);
 }
 
+/* Links may lead to the blobs beside the snapshots, also where somebody names a snapshot by its path. */
 static int list(check *c)
 {
     char blobs[4200];
-    const khub__store *store = c->proof->store;
     if (c->listed) return KHUB_OK;
     c->listed = 1;
-    if (store) snprintf(blobs, sizeof(blobs), "%.4000s/blobs", store->folder);
-    return khub__files_find(&c->found, c->proof->build, store ? blobs : NULL, c->err);
+    if (c->proof->store)
+        snprintf(blobs, sizeof(blobs), "%.4000s/blobs", c->proof->store->folder);
+    else
+        snprintf(blobs, sizeof(blobs), "%.4000s/../../../../blobs", c->proof->build);
+    return khub__files_find(&c->found, c->proof->build, blobs, c->err);
 }
 
 /* Python's bytecode isn't the publisher's: Python writes it here. */

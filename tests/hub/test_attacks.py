@@ -1,0 +1,369 @@
+"""Whatever is done to a kernel, in the cache or on its way there: its code runs as its publisher built it, or not at all. The kernel's
+constructor leaves a mark in a file, "g"; what an attacker puts in its place leaves "e"."""
+
+import base64
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+from small_hub import FAKES, VARIANT, Hub, files_of, khub
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "oracle"))
+from authority import Authority  # noqa: E402
+
+BUILD = f"build/{VARIANT}"
+LIBRARY = "_marks_cpu_fa4e000.so"
+LOADS = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "hub_loads")
+OTHER = 12345  # the number of another user
+
+GOOD = (FAKES / "marks" / BUILD / LIBRARY).read_bytes()
+EVIL = (FAKES / "evil" / BUILD / "_evil_cpu_fa4e000.so").read_bytes()
+SIZE = max(len(GOOD), len(EVIL))
+GOOD, EVIL = GOOD.ljust(SIZE, b"\0"), EVIL.ljust(SIZE, b"\0")
+
+authority = Authority()
+
+
+def digest_of(files, algorithm="sha256"):
+    """As the builder writes it: over all but the top-level metadata.json and its signature."""
+    named = {p.removeprefix(f"{BUILD}/"): c for p, c in files.items() if p.startswith(f"{BUILD}/")}
+    return {"algorithm": algorithm, "files": {p: base64.b64encode(hashlib.new(algorithm, c).digest()).decode()
+                                              for p, c in named.items() if p not in ("metadata.json", "metadata.json.sigstore")}}
+
+
+def kernel(digest=None, signed=None, **more):
+    """The files of a repository. `digest`: its algorithm, or what to do with one. `signed`: a bundle made of the bytes of metadata.json."""
+    files = files_of(FAKES / "marks")
+    files[f"{BUILD}/{LIBRARY}"] = GOOD
+    files[f"{BUILD}/__init__.py"] = b"# Python\n"
+    files[f"{BUILD}/layers.json"] = b'{"layers": {}}'
+    files |= {f"{BUILD}/{path}": content for path, content in more.pop("files", {}).items()}
+    metadata = json.loads(files[f"{BUILD}/metadata.json"]) | more
+    if digest:
+        metadata["digest"] = digest_of(files, digest) if isinstance(digest, str) else digest(digest_of(files))
+    files[f"{BUILD}/metadata.json"] = json.dumps(metadata).encode()
+    if signed:
+        files[f"{BUILD}/metadata.json.sigstore"] = signed(files[f"{BUILD}/metadata.json"])
+    return files
+
+
+class Case:
+    """A Hub, a cache, and what ran."""
+
+    def __init__(self, tmp_path):
+        self.hub, self.cache, self.mark = Hub(), tmp_path / "cache", tmp_path / "mark"
+        self.root = tmp_path / "root.json"
+        self.root.write_text(json.dumps(authority.trusted_root()))
+
+    def serve(self, files, branch="v1"):
+        self.hub.repos.setdefault("kernels/org/marks", {})[branch] = files
+        self.folder = self.cache / "kernels--org--marks"
+        self.snapshot = self.folder / "snapshots" / self.hub.commit(files)
+        self.build = self.snapshot / BUILD
+        return self
+
+    def get(self, *words, name="org/marks@v1", offline=False, **env):
+        """(exit status, what ran, the words)."""
+        self.mark.unlink(missing_ok=True)
+        run = khub(None if offline else self.hub, self.cache, "get", name, *(["--offline"] if offline else []), *words,
+                   env={"FAKE_MARK_FILE": str(self.mark), **env})
+        self.out = run.stdout
+        return run.returncode, self.mark.read_text() if self.mark.exists() else "", run.stderr
+
+    def refused(self, *facts, status=4, **how):
+        got = self.get(*how.pop("words", ()), **how)
+        assert got[:2] == (status, ""), got
+        for fact in facts:
+            assert fact in got[2], (fact, got[2])
+
+    def loaded(self, *words, **how):
+        got = self.get(*words, **how)
+        assert got[:2] == (0, "g"), got
+        return got[2]
+
+    def decisions(self, *words, **how):
+        self.loaded("--json", *words, **how)
+        return {d["about"]: (d["decision"], d["words"]) for d in json.loads(self.out)["trust"]}
+
+    def receipts(self):
+        return sorted(self.folder.glob("receipts/*/*.json"))
+
+    def settle(self):
+        """Until a receipt is kept: files that were just written are looked at again."""
+        for path in [self.build, *self.build.iterdir(), *self.folder.glob("blobs/*")]:
+            os.utime(path, (1, 1))
+        for _ in range(50):
+            self.loaded(offline=True)
+            if self.receipts() and '"": [' in self.receipts()[0].read_text():
+                return
+            subprocess.run(["sleep", "0.1"], check=True)
+        raise AssertionError("no receipt is kept")
+
+
+@pytest.fixture
+def case(tmp_path):
+    made = Case(tmp_path)
+    yield made
+    made.hub.close()
+
+
+def test_a_changed_byte_in_any_file(case):
+    case.serve(kernel("sha256", signed=lambda data: authority.sign(data, "0.3").encode()))
+    case.loaded("--trusted-root", case.root)
+    for path in sorted(case.build.iterdir()):
+        right = path.read_bytes()
+        path.write_bytes(right[:-1] + bytes([right[-1] ^ 1]))  # through the link
+        words = "--trusted-root", case.root
+        case.refused(path.name, "doesn't match its name", hashlib.sha1(b"blob %d\0" % len(right) + right).hexdigest(), words=words, offline=True)
+        assert "fetched again" in case.loaded(*words) and path.read_bytes() == right
+        assert case.loaded(*words) == ""
+
+
+def test_a_receipt_counts_until_something_changes(case):
+    case.serve(kernel("sha512"))
+    case.loaded()
+    case.settle()
+    found = case.decisions(offline=True)
+    assert "as a receipt says" in found["content"][1] and found["digest"][0] == "accepted"
+    case.hub.paths()
+    case.loaded()
+    assert case.hub.paths() == []
+    library, kept = case.build / LIBRARY, case.receipts()[0].read_text()
+    before = library.stat()
+    with open(library, "r+b") as file:
+        file.write(EVIL)
+    os.utime(library, ns=(before.st_atime_ns, before.st_mtime_ns))  # the time of change can't be set back
+    case.refused(LIBRARY, "doesn't match its name", offline=True)
+    library.write_bytes(GOOD)
+    case.loaded(offline=True)
+    case.receipts()[0].unlink()
+    assert "as a receipt says" not in case.decisions(offline=True)["content"][1]
+    forged = json.loads(kept)
+    library.write_bytes(EVIL)
+    now = library.stat()
+    for path, entry in forged["files"].items():
+        st = (case.build / path).stat()
+        entry["is"] = [st.st_dev, st.st_ino, st.st_size, st.st_ctime_ns]
+    receipt = case.folder / "receipts" / case.snapshot.name / f"{VARIANT}.json"
+    receipt.write_text(json.dumps(forged))
+    assert case.get(offline=True)[1] == "e" and now.st_size == len(GOOD)  # so the forgery is a good one
+    os.chmod(receipt, 0o666)
+    case.refused("doesn't match its name", offline=True)
+    os.chmod(receipt, 0o644)
+    os.chown(receipt, OTHER, OTHER)
+    case.refused("doesn't match its name", offline=True)
+    os.chown(receipt, 0, 0)
+    os.chmod(receipt.parent, 0o777)
+    case.refused("doesn't match its name", offline=True)
+
+
+def test_files_that_are_added(case):
+    case.serve(kernel("sha256"))
+    case.loaded()
+    case.settle()
+    outside = case.cache.parent / "outside.so"
+    outside.write_bytes(EVIL)
+    added = [("evil.so", lambda p: p.write_bytes(EVIL), "somebody added it"), ("sub/metadata.json", lambda p: p.write_bytes(b"{}"), "somebody added it"),
+             ("metadata.json.sigstore", lambda p: p.write_bytes(b"{}"), "somebody added it"), ("evil.so", lambda p: p.symlink_to(outside), "leads out of the build"),
+             ("lib", lambda p: p.symlink_to(outside.parent), "a link to a directory"), ("pipe", os.mkfifo, "a device or pipe")]
+    for name, add, words in added:
+        path = case.build / name
+        path.parent.mkdir(exist_ok=True)
+        add(path)
+        case.refused(name, words, offline=True)
+        case.refused(name, words)
+        path.unlink()
+        if path.parent != case.build:
+            path.parent.rmdir()
+        case.loaded(offline=True)
+    (case.build / "__pycache__").mkdir()  # Python writes these
+    (case.build / "__pycache__" / "__init__.cpython-311.pyc").write_bytes(b"code")
+    case.loaded(offline=True)
+
+
+def test_links_out_and_files_in_their_place(case):
+    case.serve(kernel())
+    case.loaded()
+    library, outside = case.build / LIBRARY, case.cache.parent / "outside.so"
+    outside.write_bytes(GOOD)
+    library.unlink()
+    library.symlink_to(outside)
+    case.refused("isn't in the cache", status=5, offline=True)
+    case.loaded()
+    library.unlink()
+    library.write_bytes(EVIL)  # a file and no link, as where links are refused
+    case.refused("doesn't match its name", offline=True)
+    assert "fetched again" in case.loaded()
+    library.unlink()
+    library.write_bytes(GOOD)
+    case.loaded(offline=True)
+    shutil.rmtree(case.folder / "trees")  # as another tool leaves it
+    case.loaded(offline=True)
+    case.refused("the policy refuses", offline=True, KHUB_TRUST_FILE=policy(case, offline="refuse"))
+    blob = next(p for p in (case.folder / "blobs").iterdir() if p.read_bytes() == GOOD)
+    library.unlink()
+    library.symlink_to(os.path.relpath(blob, library.parent))
+    blob.write_bytes(EVIL)
+    case.refused("doesn't match its name", offline=True)
+
+
+def policy(case, **what):
+    path = case.cache.parent / "trust.json"
+    path.write_text(json.dumps(what))
+    return str(path)
+
+
+def test_digests_that_do_not_hold(case):
+    def changed(d):
+        return {**d, "files": {**d["files"], LIBRARY: d["files"]["__init__.py"]}}
+
+    def without(d):
+        return {**d, "files": {p: h for p, h in d["files"].items() if p != "__init__.py"}}
+
+    def more(d):
+        return {**d, "files": {**d["files"], "lib/gone.so": d["files"][LIBRARY]}}
+
+    for i, (wrong, words) in enumerate([(changed, (LIBRARY, "hashes to", "metadata.json says")), (without, ("__init__.py", "doesn't have it")), (more, ("lib/gone.so", "is missing"))]):
+        case.serve(kernel(wrong, source=f"https://{i}"))
+        case.refused(*words, words=("--refresh",))
+        case.refused(*words, offline=True)
+    case.serve(kernel(without, files={"sub/metadata.json": b"{}"}))
+    case.refused("__init__.py", words=("--refresh",))
+    case.serve(kernel(lambda d: {**d, "files": {p: h for p, h in d["files"].items() if p != "sub/metadata.json"}}, files={"sub/metadata.json": b"{}"}))
+    case.refused("sub/metadata.json", "doesn't have it", words=("--refresh",))  # the top-level one alone is left out
+    for level, status in (("publisher", 0), ("verified", 4), ("signed", 4)):
+        case.serve(kernel())
+        assert case.get("--refresh", "--trust-level", level)[0] == status
+    lock = case.cache.parent / "kernels.lock"
+    lock.write_text(json.dumps([{"dependency": {"repo-id": "org/marks", "version": 1}, "lock": {"commit": case.snapshot.name}}]))
+    assert case.decisions("--lock", lock, "--trust-level", "verified")["lock"][0] == "accepted"
+
+
+def test_signatures(case):
+    def stranger(data):
+        return authority.sign(data, "0.3", extensions=lambda e: [(o, c, v.replace(b"kernels-community", b"kernels-communitY")) for o, c, v in e]).encode()
+
+    def good(data):
+        return authority.sign(data, "new").encode()
+
+    for i, (bundle, status, strict, words) in enumerate([
+            (good, 0, 0, "is signed by https://github.com/huggingface/kernels-community/.github/workflows/build.yaml@refs/heads/main"),
+            (lambda data: good(data + b" "), 4, 4, "other-bytes"), (lambda data: good(data)[:-9], 4, 4, "not-json"), (stranger, 0, 4, "identity"), (None, 0, 4, "has no signature")]):
+        case.serve(kernel("sha256", signed=bundle, source=f"https://{i}"))
+        for level, expected in (("publisher", status), ("signed", strict)):
+            got = case.get("--json", "--refresh", "--trust-level", level, "--trusted-root", case.root)
+            assert got[:2] == (expected, "" if expected else "g"), got
+            assert words in (got[2] if expected else case.out)
+    case.serve(kernel(signed=good))
+    case.refused("has no digest", words=("--refresh", "--trust-level", "signed", "--trusted-root", case.root))
+    case.serve(kernel("sha256", signed=lambda data: b" " * ((1 << 20) + 1)))
+    case.hub.paths()
+    case.refused("metadata.json.sigstore is 1048577 bytes long", status=1, words=("--refresh",))
+    assert not [p for p in case.hub.paths() if "/resolve/" in p]
+    case.serve(kernel("sha256", signed=good))
+    case.loaded("--refresh", "--trust-level", "signed", "--trusted-root", case.root)
+    for path in [case.build, *case.folder.glob("blobs/*")]:
+        os.utime(path)
+    subprocess.run(["sleep", "0.1"], check=True)
+    for _ in range(2):  # the second time by what the receipt says
+        found = case.decisions("--trust-level", "signed", "--trusted-root", case.root, offline=True)
+        assert found["signature"][0] == "accepted"
+    assert "as a receipt says" in found["content"][1]
+    case.refused("unknown-authority", words=("--trust-level", "signed"), offline=True)  # by another root it isn't
+
+
+def test_a_cache_that_another_user_prepared(case):
+    """Everything in it agrees with itself: blobs, names, the list of files."""
+    case.serve(kernel("sha256"))
+    case.loaded()
+    blob = (case.build / LIBRARY).resolve()
+    evil = blob.with_name(hashlib.sha1(b"blob %d\0" % len(EVIL) + EVIL).hexdigest())
+    evil.write_bytes(EVIL)
+    (case.build / LIBRARY).unlink()
+    (case.build / LIBRARY).symlink_to(os.path.relpath(evil, case.build))
+    listed = case.folder / "trees" / f"{case.snapshot.name}.json"
+    listed.write_text(listed.read_text().replace(blob.name, evil.name))
+    metadata = case.build / "metadata.json"
+    text = json.loads(metadata.read_text())
+    del text["digest"]
+    old = metadata.resolve()
+    new = old.with_name(hashlib.sha1(b"blob %d\0" % len(json.dumps(text)) + json.dumps(text).encode()).hexdigest())
+    new.write_text(json.dumps(text))
+    metadata.unlink()
+    metadata.symlink_to(os.path.relpath(new, case.build))
+    listed.write_text(listed.read_text().replace(old.name, new.name).replace(f'"size": {old.stat().st_size}', f'"size": {new.stat().st_size}'))
+    for path in case.folder.glob("receipts/*/*"):
+        path.unlink()
+    assert case.get(offline=True)[1] == "e"  # it would run, were it ours
+    for path in [case.cache, *case.cache.rglob("*")]:
+        os.chown(path, OTHER, OTHER, follow_symlinks=False)
+    case.refused("isn't believed", str(OTHER), offline=True)
+    case.loaded()  # the Hub knows better, and what is wrong is fetched
+    for path in [case.cache, *case.cache.rglob("*")]:
+        os.chown(path, OTHER, OTHER, follow_symlinks=False)
+    found = case.decisions("--trust", "org")
+    assert found["cache"][0] == "noted" and "another user may write" in found["cache"][1]
+    case.refused("isn't believed", offline=True)
+
+
+def test_a_signature_proves_another_users_cache(case):
+    case.serve(kernel("sha256", signed=lambda data: authority.sign(data, "0.3").encode()))
+    case.loaded("--trusted-root", case.root)
+    for path in [case.cache, *case.cache.rglob("*")]:
+        os.chown(path, OTHER, OTHER, follow_symlinks=False)
+    case.refused("isn't believed", offline=True)
+    case.loaded("--trusted-root", case.root, offline=True)
+
+
+def test_a_cache_that_others_may_write_to_or_nobody(case):
+    case.serve(kernel("sha256"))
+    case.loaded()
+    for path in case.folder.glob("receipts/*/*"):
+        path.unlink()
+    os.chmod((case.build / LIBRARY).resolve(), 0o666)
+    found = case.decisions()
+    assert found["cache"][0] == "noted" and LIBRARY in found["cache"][1] and not case.receipts()
+    os.chmod((case.build / LIBRARY).resolve(), 0o644)
+    shutil.rmtree(case.folder / "receipts", ignore_errors=True)
+    (case.folder / "receipts").write_text("")  # so that none can be kept
+    assert case.loaded() == ""
+
+
+def test_a_downgrade(case):
+    case.serve(kernel("sha256", version=1), "v2")
+    found = case.decisions(name="org/marks@v2")
+    assert found["version"] == ("noted", f"org/marks: version 2 was asked for, the metadata.json of {BUILD} says version 1")
+    lock = case.cache.parent / "kernels.lock"
+    lock.write_text(json.dumps([{"dependency": {"repo-id": "org/marks", "version": 2}, "lock": {"commit": case.snapshot.name}}]))
+    case.refused("version 2 was asked for", name="org/marks@v2", words=("--lock", lock))
+
+
+@pytest.mark.parametrize("mode", ["rename", "write"])
+def test_somebody_swaps_all_the_time(case, mode):
+    case.serve(kernel("sha256"))
+    case.loaded()
+    good, evil = case.cache.parent / "good", case.cache.parent / "evil"
+    good.write_bytes(GOOD)
+    evil.write_bytes(EVIL)
+    library = (case.build / LIBRARY).resolve()
+
+    def attack(name, count):
+        case.mark.unlink(missing_ok=True)
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS")}
+        env = kept | {"HOME": str(case.cache), "HF_HUB_CACHE": str(case.cache), "HF_HUB_OFFLINE": "1", "FAKE_MARK_FILE": str(case.mark), "KHUB_TVM_FFI": "/nowhere"}
+        done = subprocess.run([LOADS, name, str(count), mode, library, good, evil], env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        return json.loads(done.stdout), case.mark.read_text() if case.mark.exists() else ""
+
+    ends, ran = attack("org/marks@v1", 150)
+    assert ends["other"] == 0 and ends["loaded"] > 0 and ran == "g" * ends["loaded"], (ends, ran)
+    assert case.get("--json", name=str(case.snapshot), offline=True)[:2] == (0, "g")  # by its path: the digest is proven
+    if mode == "rename":
+        case.serve(kernel(), "v2")
+        case.loaded(name="org/marks@v2")
+        assert "e" in attack(str(case.snapshot), 30)[1]  # nothing says what that should be: the attack is a real one
