@@ -55,6 +55,8 @@ static int take_out_snapshot(const plan *p, const khub_cached_revision *revision
     if (rc == KHUB_OK) rc = khub__take_out_tree(&store, path, err);
     snprintf(path, sizeof(path), ".no_exist/%s", revision->commit);
     if (rc == KHUB_OK) rc = khub__take_out_tree(&store, path, err);
+    snprintf(path, sizeof(path), "receipts/%s", revision->commit);
+    if (rc == KHUB_OK) rc = khub__take_out_tree(&store, path, err);
     snprintf(path, sizeof(path), "trees/%s.json", revision->commit);
     if (rc == KHUB_OK) rc = khub__take_out_file(&store, path, err);
     snprintf(path, sizeof(path), "moved/%s", revision->commit);

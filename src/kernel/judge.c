@@ -107,6 +107,7 @@ static int read_metadata(khub__judging *j, khub_error *err)
     khub_error why = {0};
     char *path = khub__path_join(j->kernel->build, "metadata.json");
     if (!path) return khub__fail_memory(err, "reading metadata.json");
+    j->proof.read_believed = 0;
     int rc = khub__proof_read(&bytes, &j->proof, "metadata.json", KHUB__METADATA_MAX, &why);
     if (rc == KHUB_E_NOTFOUND)
         rc = khub__fail(err, rc, "%s: is missing; no build is loaded without one (docs/writing.md)", path);

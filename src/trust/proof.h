@@ -22,6 +22,7 @@ typedef struct khub__proof {
     int whole; /* 1: every file is hashed, whatever a receipt says, and each that is wrong is a decision */
     /* Found. */
     khub__receipt receipt;
+    int read_believed;               /* how many of the files that were read are as the receipt has them */
     int is_signed;                   /* 1: metadata.json is proven by an accepted signature */
     char *judged_by;                 /* by whom it was judged; NULL: there is none */
     const khub__tree_file **damaged; /* files that aren't what the commit says */
@@ -34,9 +35,8 @@ typedef struct khub__proof {
 int khub__proof_open(khub__proof *proof, khub_error *err);
 void khub__proof_close(khub__proof *proof); /* frees what was found */
 
-/* 1: the commit has this file in the build; and: the receipt has it under the name it has there. */
+/* 1: the commit has this file in the build. */
 int khub__proof_has(const khub__proof *proof, const char *path);
-int khub__proof_receipt_names(const khub__proof *proof, const char *path);
 
 /* Reads a file of the build, of at most `most` bytes, that is what the commit says. KHUB_E_UNTRUSTED with
  * damaged_count: it isn't; khub__file_read's. */

@@ -1,248 +1,282 @@
 #include "trust/receipt.h"
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/ours.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "cache/disk.h"
 #include "cache/layout.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { FORMAT = 1, RECEIPT_MAX = 32 << 20 };
+enum { RECEIPT_MAX = 32 << 20, LINE_MAX = 1600 };
 
 static int receipt_path(char out[KHUB__LAYOUT_MAX], const char *commit, const char *build, khub_error *err)
 {
     int rc = khub__layout_of_commit(out, "receipts", commit, build, err);
     size_t n = rc == KHUB_OK ? strlen(out) : 0;
-    if (rc == KHUB_OK && n + sizeof(".json") > KHUB__LAYOUT_MAX)
+    if (rc == KHUB_OK && n + sizeof(".txt") > KHUB__LAYOUT_MAX)
         return khub__fail(err, KHUB_E_INVAL, "%s: is too long", build);
-    if (rc == KHUB_OK) memcpy(out + n, ".json", sizeof(".json"));
+    if (rc == KHUB_OK) memcpy(out + n, ".txt", sizeof(".txt"));
     return rc;
 }
 
+/* "7 105144 1764511234000000000 lib/x.so\n" behind what a line begins with. What doesn't fit is no line. */
+static size_t add_identity(char *to, size_t have, const khub__receipt_entry *entry)
+{
+    const khub__identity *is = &entry->identity;
+    int n = snprintf(to + have, LINE_MAX - have, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n",
+                     is->device, is->inode, is->size, is->changed_ns, entry->path);
+    return n > 0 && (size_t)n < LINE_MAX - have ? have + (size_t)n : 0;
+}
+
+/* The line of a file or, without a name, of a directory; its length, 0: it can't be written. */
+static size_t line_of(char out[LINE_MAX], const khub__receipt_entry *entry)
+{
+    if (strchr(entry->path, '\n')) return 0;
+    int n = entry->name ? snprintf(out, LINE_MAX, "file %.128s ", entry->name)
+                        : snprintf(out, LINE_MAX, "directory ");
+    return n > 0 ? add_identity(out, (size_t)n, entry) : 0;
+}
+
+static void add_header(khub__text *to, const khub__store *store, const char *commit, const char *build)
+{
+    khub__text_addf(to, "khub receipt 1\nrepository %s\ncommit %s\nbuild %s\n", store->repo.id, commit,
+                    build);
+}
+
+static const char digest_holds[] = "digest holds\n", judged[] = "judged by ";
+
+/* ---- reading ---- */
+
 /* Nobody else may write to the file, nor put another in its place. */
-static int is_ours(const khub__store *store, const char *path, khub_error *err)
+static int read_ours(khub__bytes *out, const khub__store *store, const char *path, khub_error *err)
 {
     char full[KHUB__DISK_PATH_MAX];
+    memset(out, 0, sizeof(*out));
     if (khub__disk_path(full, store, path) != 0) return khub__fail(err, KHUB_E_IO, "%s: is too long", path);
-    return khub__path_is_ours(NULL, full, err);
+    int rc = khub__path_is_ours(NULL, full, err);
+    return rc == KHUB_OK ? khub__file_read(out, full, RECEIPT_MAX, err) : rc;
 }
 
-static int is_text(const json_t *object, const char *key, const char *wanted)
+static int starts(const char *text, const char *with)
 {
-    const char *text = json_string_value(json_object_get(object, key));
-    return text && !strcmp(text, wanted);
+    return !strncmp(text, with, strlen(with));
 }
 
-static int is_of(const json_t *json, const khub__store *store, const char *commit, const char *build)
+static const char *skip_lines(const char *at, const char *word)
 {
-    return json_integer_value(json_object_get(json, "format")) == FORMAT &&
-           is_text(json, "repository", store->repo.id) && is_text(json, "commit", commit) &&
-           is_text(json, "build", build);
+    while (starts(at, word) && (at = strchr(at, '\n')) != NULL)
+        at++;
+    return at ? at : "";
+}
+
+/* Takes the text over when its first lines say that it is of this build. */
+static void take(khub__receipt *out, khub__bytes *bytes, const char *header)
+{
+    if (strlen(bytes->data) != bytes->length || !starts(bytes->data, header)) return;
+    const char *at = bytes->data + strlen(header);
+    out->text = bytes->data;
+    out->files = starts(at, digest_holds) ? at + strlen(digest_holds) : at;
+    out->directories = skip_lines(out->files, "file ");
+    out->signature = skip_lines(out->directories, "directory ");
+    memset(bytes, 0, sizeof(*bytes));
 }
 
 int khub__receipt_read(khub__receipt *out, const khub__store *store, const char *commit, const char *build,
                        khub_error *err)
 {
-    char path[KHUB__LAYOUT_MAX], *text = NULL;
-    size_t bytes = 0;
+    char path[KHUB__LAYOUT_MAX];
+    khub__bytes bytes = {0};
+    khub__text header = {0};
     khub_error why = {0};
-    out->json = NULL;
-    int rc = receipt_path(path, commit, build, &why);
-    if (rc == KHUB_OK) rc = is_ours(store, path, &why);
-    if (rc == KHUB_OK) rc = khub__disk_get(&text, &bytes, NULL, store, path, RECEIPT_MAX, &why);
-    if (rc == KHUB_OK) rc = khub__json_parse(&out->json, text, bytes, path, &why);
-    khub__free(text);
+    memset(out, 0, sizeof(*out));
+    add_header(&header, store, commit, build);
+    int rc = header.failed ? KHUB_E_NOMEM : receipt_path(path, commit, build, &why);
+    if (rc == KHUB_OK) rc = read_ours(&bytes, store, path, &why);
+    if (rc == KHUB_OK) take(out, &bytes, header.data);
+    khub__text_free(&header);
+    khub__bytes_free(&bytes);
     if (rc == KHUB_E_NOMEM) return khub__fail_memory(err, "reading a receipt");
     if (rc != KHUB_OK && rc != KHUB_E_NOTFOUND)
         khub__log(KHUB_LOG_DEBUG, "trust", store->repo.id, "a receipt isn't used: %s", why.message);
-    if (out->json && !is_of(out->json, store, commit, build)) khub__receipt_free(out);
     return KHUB_OK;
 }
 
 void khub__receipt_free(khub__receipt *receipt)
 {
-    json_decref(receipt->json);
-    receipt->json = NULL;
+    khub__free(receipt->text);
+    memset(receipt, 0, sizeof(*receipt));
 }
 
-int khub__receipt_counts(const khub__receipt *receipt, size_t files)
+int khub__receipt_has_files(const khub__receipt *receipt, const khub__receipt_entry *files, size_t count)
 {
-    return receipt->json && json_object_size(json_object_get(receipt->json, "files")) == files;
-}
-
-/* [device, inode, size, time of change] */
-static int is_identity(const json_t *array, const khub__identity *identity)
-{
-    const int64_t wanted[] = {(int64_t)identity->device, (int64_t)identity->inode, (int64_t)identity->size,
-                              identity->changed_ns};
-    const size_t parts = sizeof(wanted) / sizeof(*wanted);
-    for (size_t i = 0; i < parts; i++) {
-        const json_t *number = json_array_get(array, i);
-        if (!json_is_integer(number) || json_integer_value(number) != wanted[i]) return 0;
+    const char *at = receipt->files;
+    for (size_t i = 0; at && i < count; i++) {
+        char line[LINE_MAX];
+        size_t n = line_of(line, &files[i]);
+        if (!n || strncmp(at, line, n) != 0) return 0;
+        at += n;
     }
-    return json_array_size(array) == parts;
+    return at && at == receipt->directories;
 }
 
-int khub__receipt_names(const khub__receipt *receipt, const char *path, const char *name)
+int khub__receipt_has(const khub__receipt *receipt, const khub__receipt_entry *file)
 {
-    return is_text(json_object_get(json_object_get(receipt->json, "files"), path), "hash", name);
-}
-
-int khub__receipt_has(const khub__receipt *receipt, const char *path, const char *name,
-                      const khub__identity *identity)
-{
-    const json_t *file = json_object_get(json_object_get(receipt->json, "files"), path);
-    return file && is_text(file, "hash", name) && is_identity(json_object_get(file, "is"), identity);
+    char line[LINE_MAX];
+    size_t n = receipt->text ? line_of(line, file) : 0;
+    for (const char *at = receipt->files; n && at < receipt->directories; at++) {
+        if (!strncmp(at, line, n)) return 1;
+        at = strchr(at, '\n');
+    }
+    return 0;
 }
 
 int khub__receipt_has_directories(const khub__receipt *receipt, const char *directory)
 {
-    const json_t *all = json_object_get(receipt->json, "directories");
-    const char *path;
-    json_t *was;
-    json_object_foreach ((json_t *)(uintptr_t)all, path, was) {
-        char full[KHUB__DISK_PATH_MAX];
-        khub__identity now;
+    const char *at = receipt->directories;
+    int count = 0;
+    for (; at && at < receipt->signature && starts(at, "directory "); count++) {
+        char path[LINE_MAX], full[KHUB__DISK_PATH_MAX], line[LINE_MAX];
+        const char *end = strchr(at, '\n'), *name = at;
+        for (int word = 0; name && name < end && word < 5; word++) /* what stands before the path */
+            name = strchr(name, ' ') ? strchr(name, ' ') + 1 : NULL;
+        if (!end || !name || name > end || (size_t)(end - name) >= sizeof(path)) return 0;
+        memcpy(path, name, (size_t)(end - name));
+        path[end - name] = 0;
+        khub__receipt_entry now = {.path = path};
         int n = snprintf(full, sizeof(full), "%s%s%s", directory, *path ? "/" : "", path);
-        if (n < 0 || (size_t)n >= sizeof(full) || khub__identify(&now, NULL, full, 1) != 0 ||
-            !is_identity(was, &now))
-            return 0;
+        if (n < 0 || (size_t)n >= sizeof(full) || khub__identify(&now.identity, NULL, full, 1) != 0) return 0;
+        size_t length = line_of(line, &now);
+        if (!length || strncmp(at, line, length) != 0) return 0;
+        at += length;
     }
-    return json_object_size(all) > 0;
+    return count > 0;
 }
 
 int khub__receipt_digest(const khub__receipt *receipt)
 {
-    return json_is_true(json_object_get(receipt->json, "digest"));
+    return receipt->text && receipt->files - receipt->text >= (ptrdiff_t)strlen(digest_holds) &&
+           starts(receipt->files - strlen(digest_holds), digest_holds);
 }
 
-/* The facts of a signature, by their names in the receipt. */
+/* ---- the signature ---- */
+
+/* Its facts, by the words that their lines begin with. */
 static const struct {
     const char *key;
     size_t offset;
-} texts[] = {{"subject", offsetof(khub_signature, subject)},
-             {"issuer", offsetof(khub_signature, issuer)},
-             {"source", offsetof(khub_signature, repository)},
-             {"commit", offsetof(khub_signature, commit)},
-             {"ref", offsetof(khub_signature, ref)},
-             {"workflow", offsetof(khub_signature, workflow)},
-             {"trigger", offsetof(khub_signature, trigger)},
-             {"run", offsetof(khub_signature, run)},
-             {"log", offsetof(khub_signature, log)}},
-  numbers[] = {{"log_index", offsetof(khub_signature, log_index)},
-               {"integrated", offsetof(khub_signature, integrated_s)},
-               {"timestamp", offsetof(khub_signature, timestamp_s)},
-               {"not_before", offsetof(khub_signature, not_before_s)},
-               {"not_after", offsetof(khub_signature, not_after_s)}};
+} texts[] = {{"subject ", offsetof(khub_signature, subject)},
+             {"issuer ", offsetof(khub_signature, issuer)},
+             {"source ", offsetof(khub_signature, repository)},
+             {"source-commit ", offsetof(khub_signature, commit)},
+             {"ref ", offsetof(khub_signature, ref)},
+             {"workflow ", offsetof(khub_signature, workflow)},
+             {"trigger ", offsetof(khub_signature, trigger)},
+             {"run ", offsetof(khub_signature, run)},
+             {"log ", offsetof(khub_signature, log)}},
+  numbers[] = {{"log-index ", offsetof(khub_signature, log_index)},
+               {"integrated ", offsetof(khub_signature, integrated_s)},
+               {"timestamp ", offsetof(khub_signature, timestamp_s)},
+               {"not-before ", offsetof(khub_signature, not_before_s)},
+               {"not-after ", offsetof(khub_signature, not_after_s)}};
 enum { TEXTS = sizeof(texts) / sizeof(*texts), NUMBERS = sizeof(numbers) / sizeof(*numbers) };
 
-static void take_numbers(khub_signature *out, const json_t *from)
+/* One line, which ends with a NUL now. */
+static void take_line(khub_signature *out, char *line)
 {
+    for (size_t i = 0; i < TEXTS; i++) {
+        char *value = line + strlen(texts[i].key);
+        if (starts(line, texts[i].key)) memcpy((char *)out + texts[i].offset, &value, sizeof(value));
+    }
     for (size_t i = 0; i < NUMBERS; i++) {
-        const json_t *number = json_object_get(from, numbers[i].key);
-        int64_t value = json_is_integer(number) ? json_integer_value(number) : -1;
+        if (!starts(line, numbers[i].key)) continue;
+        int64_t value = strtoll(line + strlen(numbers[i].key), NULL, 10);
         memcpy((char *)out + numbers[i].offset, &value, sizeof(value));
     }
+}
+
+/* The policy's text has several lines; here it is one. */
+static char *one_line(const char *judged_by)
+{
+    char *line = khub__strdup(judged_by);
+    for (char *at = line; at && (at = strchr(at, '\n')) != NULL;)
+        *at = ' ';
+    return line;
 }
 
 int khub__receipt_signature(khub_signature *out, const khub__receipt *receipt, const char *judged_by,
                             khub_error *err)
 {
-    const json_t *from = json_object_get(receipt->json, "signature");
     memset(out, 0, sizeof(*out));
-    if (!from || !is_text(from, "judged_by", judged_by)) return 0;
-    size_t bytes = 1;
-    for (size_t i = 0; i < TEXTS; i++)
-        bytes += json_string_length(json_object_get(from, texts[i].key)) + 1;
-    char *memory = khub__malloc(bytes);
-    if (!memory) return khub__fail_memory(err, "reading a receipt");
-    *memory = 0;
-    *out = (khub_signature){.reason = KHUB_SIGNATURE_HOLDS, .words = memory, .memory = memory};
-    char *at = memory + 1;
-    for (size_t i = 0; i < TEXTS; i++) {
-        const json_t *text = json_object_get(from, texts[i].key);
-        if (!json_is_string(text)) continue;
-        memcpy(at, json_string_value(text), json_string_length(text) + 1);
-        memcpy((char *)out + texts[i].offset, &at, sizeof(at));
-        at += json_string_length(text) + 1;
+    if (!receipt->text || !starts(receipt->signature, judged)) return 0;
+    char *wanted = one_line(judged_by), *memory = khub__strdup(receipt->signature + strlen(judged));
+    size_t n = wanted ? strlen(wanted) : 0;
+    int same = wanted && memory && !strncmp(memory, wanted, n) && memory[n] == '\n';
+    int rc = wanted && memory ? same : khub__fail_memory(err, "reading a receipt");
+    khub__free(wanted);
+    if (rc != 1) {
+        khub__free(memory);
+        return rc;
     }
-    take_numbers(out, from);
+    *out = (khub_signature){.reason = KHUB_SIGNATURE_HOLDS, .memory = memory};
+    for (char *at = memory + n + 1, *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+        *end = 0;
+        take_line(out, at);
+    }
+    memory[0] = 0;
+    out->words = memory; /* "" */
     return 1;
 }
 
-static void add_identity(khub__text *to, const khub__identity *identity)
-{
-    khub__text_addf(to, "[%lld, %lld, %lld, %lld]", (long long)identity->device, (long long)identity->inode,
-                    (long long)identity->size, (long long)identity->changed_ns);
-}
+/* ---- writing ---- */
 
-static void add_files(khub__text *to, const khub__receipt_facts *facts)
+static void add_entries(khub__text *to, const khub__receipt_entry *entries, size_t count)
 {
-    khub__text_add(to, ",\n \"files\": {");
-    for (size_t i = 0; i < facts->file_count; i++) {
-        khub__text_add(to, i ? ",\n  " : "\n  ");
-        khub__json_add_string(to, facts->files[i].path);
-        khub__text_addf(to, ": {\"hash\": \"%s\", \"is\": ", facts->files[i].name);
-        add_identity(to, &facts->files[i].identity);
-        khub__text_add(to, "}");
+    for (size_t i = 0; i < count; i++) {
+        char line[LINE_MAX];
+        khub__text_add_bytes(to, line, line_of(line, &entries[i]));
     }
-    khub__text_add(to, "},\n \"directories\": {");
-    for (size_t i = 0; i < facts->directory_count; i++) {
-        khub__text_add(to, i ? ",\n  " : "\n  ");
-        khub__json_add_string(to, facts->directories[i].path);
-        khub__text_add(to, ": ");
-        add_identity(to, &facts->directories[i].identity);
-    }
-    khub__text_add(to, "}");
 }
 
 static void add_signature(khub__text *to, const khub__receipt_facts *facts)
 {
-    if (!facts->judged_by) return;
-    khub__text_add(to, ",\n \"signature\": {\"judged_by\": ");
-    khub__json_add_string(to, facts->judged_by);
+    char *line = facts->judged_by ? one_line(facts->judged_by) : NULL;
+    if (facts->judged_by && !line) to->failed = 1;
+    if (!line) return;
+    khub__text_addf(to, "%s%s\n", judged, line);
+    khub__free(line);
     for (size_t i = 0; i < TEXTS; i++) {
         const char *text;
         memcpy(&text, (const char *)facts->signature + texts[i].offset, sizeof(text));
-        khub__text_addf(to, ",\n  \"%s\": ", texts[i].key);
-        khub__json_add_string(to, text);
+        if (text && !strchr(text, '\n')) khub__text_addf(to, "%s%s\n", texts[i].key, text);
     }
     for (size_t i = 0; i < NUMBERS; i++) {
         int64_t number;
         memcpy(&number, (const char *)facts->signature + numbers[i].offset, sizeof(number));
-        khub__text_addf(to, ",\n  \"%s\": %lld", numbers[i].key, (long long)number);
+        khub__text_addf(to, "%s%" PRId64 "\n", numbers[i].key, number);
     }
-    khub__text_add(to, "}");
-}
-
-static char *receipt_text(const khub__store *store, const char *commit, const char *build,
-                          const khub__receipt_facts *facts)
-{
-    khub__text text = {0};
-    khub__text_addf(&text,
-                    "{\"format\": %d,\n \"repository\": \"%s\",\n \"commit\": \"%s\",\n \"build\": ", FORMAT,
-                    store->repo.id, commit);
-    khub__json_add_string(&text, build);
-    khub__text_addf(&text, ",\n \"digest\": %s", facts->digest ? "true" : "false");
-    add_signature(&text, facts);
-    add_files(&text, facts);
-    khub__text_add(&text, "}\n");
-    return khub__text_take(&text);
 }
 
 int khub__receipt_write(const khub__store *store, const char *commit, const char *build,
                         const khub__receipt_facts *facts, khub_error *err)
 {
     char path[KHUB__LAYOUT_MAX];
+    khub__text text = {0};
     int rc = receipt_path(path, commit, build, err);
     if (rc != KHUB_OK) return rc;
-    char *text = receipt_text(store, commit, build, facts);
-    rc = text ? khub__disk_put(store, path, text, strlen(text), err)
-              : khub__fail_memory(err, "writing a receipt");
-    khub__free(text);
+    add_header(&text, store, commit, build);
+    if (facts->digest) khub__text_add(&text, digest_holds);
+    add_entries(&text, facts->files, facts->file_count);
+    add_entries(&text, facts->directories, facts->directory_count);
+    add_signature(&text, facts);
+    rc = text.failed ? khub__fail_memory(err, "writing a receipt")
+                     : khub__disk_put(store, path, text.data, text.length, err);
+    khub__text_free(&text);
     return rc;
 }

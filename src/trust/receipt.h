@@ -1,5 +1,6 @@
-/* What was proven about a build and needn't be proven again while nothing changes: receipts/COMMIT/BUILD.json
- * in the repository's folder of the cache. */
+/* What was proven about a build and needn't be proven again while nothing changes: receipts/COMMIT/BUILD.txt
+ * in the repository's folder of the cache, a line for each fact. A receipt isn't parsed but compared: it
+ * counts when it is, byte for byte, what would be written about the files as they are now. */
 #ifndef TRUST_RECEIPT_H
 #define TRUST_RECEIPT_H
 
@@ -7,8 +8,6 @@
 #include "trust/held.h"
 
 #include <khub/signature.h>
-
-#include <jansson.h>
 
 /* A file or a directory of the build, as it was when it was looked at. */
 typedef struct khub__receipt_entry {
@@ -18,16 +17,17 @@ typedef struct khub__receipt_entry {
 } khub__receipt_entry;
 
 typedef struct khub__receipt_facts {
-    const khub__receipt_entry *files, *directories;
-    size_t file_count, directory_count; /* no directories: the next one lists them again */
-    int digest;                         /* 1: metadata.json's digest holds */
+    const khub__receipt_entry *files, *directories; /* files by path */
+    size_t file_count, directory_count;             /* no directories: the next one lists them again */
+    int digest;                                     /* 1: metadata.json's digest holds */
     const char *judged_by; /* whom a signature was accepted by; NULL: there is none, or none counts */
     const khub_signature *signature; /* with judged_by */
 } khub__receipt_facts;
 
 /* One that was read; {0}: none. */
 typedef struct khub__receipt {
-    json_t *json;
+    char *text;
+    const char *files, *directories, *signature; /* where these lines start in it */
 } khub__receipt;
 
 /* What others than this user and root may have written, is of something else, or can't be read is none.
@@ -36,15 +36,11 @@ int khub__receipt_read(khub__receipt *out, const khub__store *store, const char 
                        khub_error *err);
 void khub__receipt_free(khub__receipt *receipt);
 
-/* 1: the receipt has just so many files. */
-int khub__receipt_counts(const khub__receipt *receipt, size_t files);
+/* 1: these are all the files, and as they were. */
+int khub__receipt_has_files(const khub__receipt *receipt, const khub__receipt_entry *files, size_t count);
 
 /* 1: this file, of this name and identity, was proven. */
-int khub__receipt_has(const khub__receipt *receipt, const char *path, const char *name,
-                      const khub__identity *identity);
-
-/* 1: a file was proven to have this name. */
-int khub__receipt_names(const khub__receipt *receipt, const char *path, const char *name);
+int khub__receipt_has(const khub__receipt *receipt, const khub__receipt_entry *file);
 
 /* 1: all directories below `directory` are as they were, so that nothing was added or replaced. */
 int khub__receipt_has_directories(const khub__receipt *receipt, const char *directory);
@@ -56,7 +52,8 @@ int khub__receipt_digest(const khub__receipt *receipt); /* 1: the digest was fou
 int khub__receipt_signature(khub_signature *out, const khub__receipt *receipt, const char *judged_by,
                             khub_error *err);
 
-/* Writes one whole. khub__disk_put's errors; who can't have one proves again next time. */
+/* Writes one whole, but for facts that no line can hold. khub__disk_put's errors; who can't have one proves
+ * again next time. */
 int khub__receipt_write(const khub__store *store, const char *commit, const char *build,
                         const khub__receipt_facts *facts, khub_error *err);
 

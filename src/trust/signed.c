@@ -6,8 +6,7 @@
 
 #include <stdio.h>
 
-#define METADATA "metadata.json"
-#define BUNDLE   "metadata.json.sigstore"
+#define BUNDLE "metadata.json.sigstore"
 
 /* By whom a signature is judged, as text: while it is the same a receipt counts. The root's file is told by
  * its identity, so that it isn't read for that. The caller's; NULL: no memory. */
@@ -96,13 +95,11 @@ static int judge_missing(const khub__proof *proof, khub_error *err)
     return khub__trust_end(proof->trust, err);
 }
 
-/* A receipt counts for the very bytes that it was written for. */
+/* A receipt counts for the very bytes that it was written for: of both files. */
 static int from_receipt(khub__proof *proof, khub_error *err)
 {
     khub_signature signature;
-    if (!proof->store || !khub__proof_receipt_names(proof, METADATA) ||
-        !khub__proof_receipt_names(proof, BUNDLE))
-        return 0;
+    if (proof->read_believed < 2) return 0;
     int rc = khub__receipt_signature(&signature, &proof->receipt, proof->judged_by, err);
     if (rc == 1) accept(proof, &signature);
     return rc;

@@ -59,7 +59,7 @@ static int others_may_write(uint32_t group, uint32_t mode)
 
 int khub__is_ours(uint32_t owner, uint32_t group, uint32_t mode)
 {
-    return (owner == geteuid() || owner == 0) && !others_may_write(group, mode);
+    return (owner == 0 || owner == geteuid()) && !others_may_write(group, mode);
 }
 
 static int refuse(const walk *w, const struct stat *st, khub_error *err)
@@ -77,7 +77,7 @@ static int refuse(const walk *w, const struct stat *st, khub_error *err)
 /* A link's own mode says nothing; who may replace it is said by its directory. */
 static int check(const walk *w, const struct stat *st, khub_error *err)
 {
-    int ours = st->st_uid == geteuid() || st->st_uid == 0;
+    int ours = st->st_uid == 0 || st->st_uid == geteuid();
     int open = !S_ISLNK(st->st_mode) && others_may_write(st->st_gid, st->st_mode);
     if (open && S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) && *w->rest) open = 0;
     return ours && !open ? KHUB_OK : refuse(w, st, err);
