@@ -178,8 +178,7 @@ def test_files_that_are_added(case):
         path = case.build / name
         path.parent.mkdir(exist_ok=True)
         add(path)
-        case.refused(name, words, offline=True)
-        case.refused(name, words)
+        case.refused(name, words, offline=added[0][0] == name)
         path.unlink()
         if path.parent != case.build:
             path.parent.rmdir()
@@ -363,7 +362,7 @@ def test_somebody_swaps_all_the_time(case, mode):
         assert done.returncode == 0 and done.stderr == "", done.stderr
         return json.loads(done.stdout), case.mark.read_text() if case.mark.exists() else ""
 
-    ends, ran = attack("org/marks@v1", 150)
+    ends, ran = attack("org/marks@v1", 40 if os.environ["KHUB_SANITIZE"] == "1" else 150)
     assert ends["other"] == 0 and ends["loaded"] > 0 and ran == "g" * ends["loaded"], (ends, ran)
     assert case.get("--json", name=str(case.snapshot), offline=True)[:2] == (0, "g")  # by its path: the digest is proven
     if mode == "rename":
