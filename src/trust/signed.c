@@ -91,7 +91,8 @@ static int judge_missing(const khub__proof *proof, khub_error *err)
 {
     int must = khub_trust_level_of(proof->trust) == KHUB_TRUST_SIGNED;
     khub__trust_add(proof->trust, KHUB__ABOUT_SIGNATURE, must ? KHUB_TRUST_REFUSED : KHUB_TRUST_NOTED,
-                    "%s: metadata.json has no signature", proof->about);
+                    "%s: metadata.json has no signature%s", proof->about,
+                    must ? ", which the level \"signed\" asks for" : "");
     return khub__trust_end(proof->trust, err);
 }
 
