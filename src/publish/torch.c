@@ -6,25 +6,32 @@
 
 #include <string.h>
 
-/* The functions of the stable interface that came after it began, by version (PyTorch's
- * torch/csrc/stable/c/shim_function_versions.txt). What begins with "aoti_torch_" and isn't here is older
- * than 2.10; "torch_" began with 2.10, so that another one is newer than this list. */
+/* The functions of the stable interface that came after it began, by version: of what the headers of
+ * PyTorch 2.15 (torch/csrc/stable/c, torch/csrc/inductor/aoti_torch) have under TORCH_FEATURE_VERSION. What
+ * begins with "aoti_torch_" and isn't here is older than 2.10; "torch_" began with 2.10, so that another one
+ * is newer than this list. */
 static const struct {
     const char *version, *names;
 } added[] = {
     {"2.10", " aoti_torch_aten_full aoti_torch_aten_subtract_Tensor aoti_torch_cuda__scaled_grouped_mm"
-             " torch_c10_cuda_check_msg torch_c10_cuda_free_error_msg torch_call_dispatcher"
-             " torch_cuda_stream_synchronize torch_delete_list torch_delete_string torch_get_const_data_ptr"
-             " torch_get_cuda_stream_from_pool torch_get_current_cuda_blas_handle torch_get_mutable_data_ptr"
-             " torch_get_num_threads torch_get_thread_idx torch_library_impl torch_list_get_item"
-             " torch_list_push_back torch_list_set_item torch_list_size torch_new_list_reserve_size"
-             " torch_new_string_handle torch_parallel_for torch_parse_device_string"
-             " torch_set_current_cuda_stream torch_set_requires_grad torch_string_c_str torch_string_length"
+             " aoti_torch_mps_create_shader_library aoti_torch_mps_delete_shader_library"
+             " aoti_torch_mps_dispatch_array aoti_torch_mps_dispatch_array_with_group_size"
+             " aoti_torch_mps_dispatch_single aoti_torch_mps_dispatch_single_with_group_size"
+             " aoti_torch_mps_get_kernel_function aoti_torch_mps_run_command_block"
+             " aoti_torch_mps_shared_callback aoti_torch_mps_start_encoding torch_c10_cuda_check_msg"
+             " torch_c10_cuda_free_error_msg torch_call_dispatcher torch_cuda_stream_synchronize"
+             " torch_delete_list torch_delete_string torch_get_const_data_ptr torch_get_cuda_stream_from_pool"
+             " torch_get_current_cuda_blas_handle torch_get_mutable_data_ptr torch_get_num_threads"
+             " torch_get_thread_idx torch_library_impl torch_list_get_item torch_list_push_back"
+             " torch_list_set_item torch_list_size torch_new_list_reserve_size torch_new_string_handle"
+             " torch_parallel_for torch_parse_device_string torch_set_current_cuda_stream"
+             " torch_set_requires_grad torch_string_c_str torch_string_length"
              " "},
     {"2.11", " aoti_torch_cpu_nonzero_static aoti_torch_cuda__flash_attention_forward_quantized"
              " aoti_torch_cuda__scaled_dot_product_flash_attention_quantized aoti_torch_cuda_mm_dtype_out"
              " aoti_torch_cuda_nonzero_static aoti_torch_mps_nonzero_static aoti_torch_xpu_mm_dtype_out"
-             " torch_dtype_float4_e2m1fn_x2 torch_dtype_float8_e8m0fnu torch_from_blob"
+             " aoti_torch_xpu_nonzero_static torch_dtype_float4_e2m1fn_x2 torch_dtype_float8_e8m0fnu"
+             " torch_from_blob"
              " "},
     {"2.12",
      " aoti_torch_cpu__grouped_mm aoti_torch_cpu_rand_like aoti_torch_cpu_rand_like_generator"
@@ -52,9 +59,16 @@ static const struct {
     {"2.13", " aoti_torch_cpu_grid_sampler_3d aoti_torch_cpu_grid_sampler_3d_backward"
              " aoti_torch_cuda_grid_sampler_3d aoti_torch_cuda_grid_sampler_3d_backward"
              " aoti_torch_mps__scaled_dot_product_attention_math_for_mps_v2 aoti_torch_mps_grid_sampler_3d"
-             " aoti_torch_mps_grid_sampler_3d_backward torch_delete_stable_ivalue torch_exception_get_what"
-             " torch_exception_get_what_without_backtrace torch_library_set_python_module"
-             " torch_new_stable_ivalue torch_stream_native_handle"
+             " aoti_torch_mps_grid_sampler_3d_backward aoti_torch_xpu_grid_sampler_3d"
+             " aoti_torch_xpu_grid_sampler_3d_backward torch_delete_generator torch_delete_stable_ivalue"
+             " torch_exception_get_what torch_exception_get_what_without_backtrace torch_generator_get_device"
+             " torch_library_set_python_module torch_new_generator_handle torch_new_stable_ivalue"
+             " torch_stream_native_handle"
+             " "},
+    {"2.14", " torch_has_storage torch_mps_set_arg_bytes torch_tensor_from_pyobject torch_tensor_to_pyobject"
+             " "},
+    {"2.15", " torch_device_from_pyobject torch_device_to_pyobject torch_dtype_from_pyobject"
+             " torch_dtype_to_pyobject torch_is_tensor_pyobject"
              " "},
 };
 

@@ -1,7 +1,7 @@
 /* The symbols that a library lacks, sorted by who is meant to have them. */
 #include "publish/judge.h"
 
-static const char nobody[] = "nobody";
+static const char nobody[] = "nobody", usual[] = "libpthread";
 
 /* Those of which a build's name may say that they aren't there. */
 static int is_optional(const char *provider)
@@ -13,6 +13,16 @@ static int is_optional(const char *provider)
     return 0;
 }
 
+/* Of libdl and libpthread, which are in the process wherever glibc is 2.34 or newer, and in most others. */
+static int is_usual(const char *name)
+{
+    static const char *const starts[] = {"dlopen", "dlsym",   "dlclose", "dlerror",  "dladdr",
+                                         "dlvsym", "dlmopen", "dlinfo",  "pthread_", "sem_"};
+    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
+        if (!strncmp(name, starts[i], strlen(starts[i]))) return 1;
+    return 0;
+}
+
 /* "libc.so.6", "tvm-ffi", … */
 static const char *provider_of(const khub__object *object, const khub__object_symbol *s)
 {
@@ -20,7 +30,8 @@ static const char *provider_of(const khub__object *object, const khub__object_sy
     if (by_library) return by_library->name;
     if (s->library) return s->library;
     const khub__provider *by_name = khub__symbol_provider(s->name);
-    return by_name ? by_name->name : nobody;
+    if (by_name) return by_name->name;
+    return object->format == KHUB__ELF && is_usual(s->name) ? usual : nobody;
 }
 
 /* Whether each library that it needs gives its symbols versions, so that one without can't be theirs. */
@@ -54,6 +65,11 @@ static void report_group(const khub__judging *j, const khub__group *g)
     else if (strcmp(g->key, "sanitizer") == 0)
         khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
                          "is an instrumented build, which loads into instrumented programs alone");
+    else if (strcmp(g->key, usual) == 0 && all_versioned(j->object))
+        khub__finding_of(
+            j->report, "undefined", KHUB_CHECK_LEVEL_WARNING, g->key, &g->names,
+            "uses libdl or libpthread without needing them, so it counts on a program that has them: "
+            "link with -ldl -lpthread");
     else if (strcmp(g->key, nobody) != 0)
         khub__finding(j->report, "undefined", KHUB_CHECK_LEVEL_NOTE, g->key, &g->names, "%zu symbol%s of %s",
                       g->names.count, g->names.count == 1 ? "" : "s", g->key);

@@ -185,17 +185,22 @@ def test_libraries_and_where_they_are_looked_for(tmp_path):
 
 
 def test_symbols_of_a_build(tmp_path):
-    text = objects.symbols(["aoti_torch_get_dim", "torch_call_dispatcher", "torch_from_blob", "torch_of_tomorrow", "_ZN2at6Tensor3addEv", "_ZN5torch6stable6TensorD1Ev", "PyErr_Occurred"])
+    text = objects.symbols(["aoti_torch_get_dim", "torch_call_dispatcher", "torch_from_blob", "torch_of_tomorrow", "torch_tensor_to_pyobject", "_ZN2at6Tensor3addEv", "_ZN5torch6stable6TensorD1Ev", "PyErr_Occurred"])
     library = made(tmp_path, "k.so", text).read_bytes()
     build(tmp_path / "stable", variant=VARIANT.replace("tvm-ffi01", "torch-stable-abi210"), library=library)
     build(tmp_path / "torch", variant=VARIANT.replace("tvm-ffi01", "torch210"), library=library)
     build(tmp_path / "tvm", library=library)
     found = [check(tmp_path / name) for name in ("stable", "torch", "tvm")]
-    assert faults(found[0]) == {("torch", "2.11"), ("torch", ""), ("torch", "?")}
-    assert {name for f in of(found[0], "torch") for name in f["items"]} == {"torch_from_blob", "torch_of_tomorrow", "_ZN2at6Tensor3addEv"}
-    assert faults(found[1]) == {("torch", "?")} and ("2.11", "note") in {(f["value"], f["level"]) for f in of(found[1], "torch")}
+    assert faults(found[0]) == {("torch", "2.11"), ("torch", "2.14"), ("torch", ""), ("torch", "?")}
+    assert {name for f in of(found[0], "torch") for name in f["items"]} == {"torch_from_blob", "torch_of_tomorrow", "torch_tensor_to_pyobject", "_ZN2at6Tensor3addEv"}
+    assert faults(found[1]) == {("torch", "?")} and ("2.14", "note") in {(f["value"], f["level"]) for f in of(found[1], "torch")}
     assert faults(found[2]) == {("torch", "?"), ("undefined", "torch"), ("undefined", "torch-stable"), ("undefined", "python"), ("functions", None)}
-    assert faults(check(tmp_path / "k.so", "--torch", "2.9")) == {("torch", "2.10"), ("torch", "2.11"), ("torch", ""), ("torch", "?")}
+    assert faults(check(tmp_path / "k.so", "--torch", "2.9")) == {("torch", "2.10"), ("torch", "2.11"), ("torch", "2.14"), ("torch", ""), ("torch", "?")}
+
+
+def test_libdl_without_needing_it(tmp_path):
+    found = check(made(tmp_path, "k.so", objects.symbols(["dlopen", "pthread_create"])))
+    assert [(f["about"], f["level"], f["items"]) for f in found if f["level"] != "note"] == [("undefined", "warning", ["dlopen", "pthread_create"])]
 
 
 def test_gpu_code_against_metadata(tmp_path):
