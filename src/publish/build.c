@@ -243,46 +243,46 @@ static void judge_library_name(const build *b)
                   "is called %s, the id says %s.so or %s.abi3.so", name, id, id);
 }
 
-/* Of all its libraries: the code for GPUs. */
-static int has_code(const build *b, const char *arch, int ptx)
+/* 1: code for `arch` is what an entry of `length` bytes asks for. ("gfx90a" takes its features as they come.)
+ */
+static int is_for(const char *arch, const char *entry, size_t length)
+{
+    return !strncmp(arch, entry, length) && (!arch[length] || arch[length] == ':');
+}
+
+/* Of all its libraries: is there code for the entry? */
+static int has_code(const build *b, const char *entry, size_t length, int ptx)
 {
     for (size_t i = 0; i < b->library_count; i++)
         for (size_t k = 0; k < b->libraries[i].objects.count; k++) {
             const khub__object *o = &b->libraries[i].objects.items[k];
             for (size_t n = 0; n < o->code_count; n++)
-                if (o->codes[n].ptx == ptx && !strcmp(o->codes[n].arch, arch)) return 1;
+                if (o->codes[n].ptx == ptx && is_for(o->codes[n].arch, entry, length)) return 1;
         }
     return 0;
 }
 
-/* An entry of "archs" taken apart: "9.0+PTX" is code for 9.0, and PTX for later ones. */
-static int is_entry(const char *entry, const char *arch, int ptx)
-{
-    size_t n = strlen(arch);
-    return !strncmp(entry, arch, n) &&
-           (ptx ? !strcmp(entry + n, "+PTX") : !entry[n] || !strcmp(entry + n, "+PTX"));
-}
-
+/* "9.0+PTX" is code for 9.0, and PTX of it for later GPUs. */
 static void judge_entry(const build *b, const char *entry)
 {
-    char arch[32];
-    size_t n = strcspn(entry, "+");
-    int ptx = entry[n] != 0;
-    if (n >= sizeof(arch)) return;
-    memcpy(arch, entry, n);
-    arch[n] = 0;
-    if (!has_code(b, arch, 0))
+    size_t length = strcspn(entry, "+");
+    int ptx = !strcmp(entry + length, "+PTX");
+    if (!ptx) length = strlen(entry);
+    if (!has_code(b, entry, length, 0))
         khub__finding(b->c->report, "archs", KHUB_CHECK_LEVEL_ERROR, entry, NULL,
                       "\"archs\" has \"%s\", but the library holds no code for it", entry);
-    else if (ptx && !has_code(b, arch, 1))
+    else if (ptx && !has_code(b, entry, length, 1))
         khub__finding(b->c->report, "archs", KHUB_CHECK_LEVEL_ERROR, entry, NULL,
                       "\"archs\" has \"%s\", but the library holds no PTX of it for later GPUs", entry);
 }
 
 static void judge_code(const build *b, const khub__gpu_code *code)
 {
-    for (size_t i = 0; i < b->metadata.arch_count; i++)
-        if (is_entry(b->metadata.archs[i], code->arch, code->ptx)) return;
+    for (size_t i = 0; i < b->metadata.arch_count; i++) {
+        const char *entry = b->metadata.archs[i], *ptx = strstr(entry, "+PTX");
+        size_t length = ptx ? (size_t)(ptx - entry) : strlen(entry);
+        if ((ptx || !code->ptx) && is_for(code->arch, entry, length)) return;
+    }
     khub__finding(b->c->report, "archs", KHUB_CHECK_LEVEL_WARNING, code->arch, NULL,
                   "the library holds %s for %s, which isn't in \"archs\": no such machine takes this build",
                   code->ptx ? "PTX" : "code", code->arch);

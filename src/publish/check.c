@@ -51,21 +51,22 @@ static int check_repository(khub__checking *c, const char *path, const char *sho
 /* The libraries in a directory that is nothing else. */
 static int check_libraries(khub__checking *c, const char *path)
 {
-    char **names;
-    size_t count, found = 0;
+    char **names = NULL;
+    size_t count = 0, found = 0;
     int rc = khub__dir_list(&names, &count, path, c->err);
     for (size_t i = 0; rc == KHUB_OK && i < count; i++) {
         if (!khub__is_library_name(names[i])) continue;
         khub__opened opened;
         rc = khub__opened_open(&opened, c, path, path, names[i]);
         if (rc == KHUB_OK) khub__opened_judge(&opened, c, NULL);
+        if (rc == KHUB_OK) rc = khub__opened_load(&opened, c);
         khub__opened_close(&opened);
         found++;
     }
     if (rc == KHUB_OK && !found)
         rc = khub__fail(c->err, KHUB_E_NOTFOUND, "%s: holds neither build/, nor metadata.json, nor a library",
                         path);
-    if (names) khub__free(names);
+    khub__free(names);
     return rc;
 }
 

@@ -21,7 +21,7 @@ typedef struct khub__opened {
 } khub__opened;
 
 /* Opens DIRECTORY/NAME; "" for `directory` or `shown`: none. To be closed in each case. That it is no library
- * is a finding. KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_UNSUPPORTED, KHUB_E_NOMEM. */
+ * is a finding. KHUB_E_IO, KHUB_E_UNSUPPORTED, KHUB_E_NOMEM. */
 int khub__opened_open(khub__opened *out, khub__checking *c, const char *directory, const char *shown,
                       const char *name);
 void khub__opened_close(khub__opened *opened);

@@ -13,7 +13,8 @@ struct khub_check_report {
     int failed;       /* no memory was found for one; later ones are lost too */
 };
 
-/* Adds a finding about report->file; copies all it is given. `value` and `items` may be NULL. */
+/* Adds a finding about report->file; copies all it is given but `about`, which is static. `value` and `items`
+ * may be NULL. */
 void khub__finding(khub_check_report *report, const char *about, khub_check_level level, const char *value,
                    const khub__names *items, const char *format, ...) KHUB_PRINTF(6, 7);
 

@@ -38,12 +38,11 @@ int khub__opened_open(khub__opened *out, khub__checking *c, const char *director
     out->path = khub__path_join(directory, name);
     out->shown = khub__path_join(shown, name);
     if (!out->path || !out->shown) return khub__fail_memory(c->err, "checking a library");
-    int rc = khub__file_map(&out->file, out->path, c->err);
-    if (rc != KHUB_OK) return rc;
     khub_error why = {0};
     c->report->file = out->shown;
-    if (khub__objects_read(&out->objects, &out->file, out->path, &why) != KHUB_OK)
-        rc = khub__finding_why(c, "file", out->path, &why);
+    int rc = khub__file_map(&out->file, out->path, &why);
+    if (rc == KHUB_OK) rc = khub__objects_read(&out->objects, &out->file, out->path, &why);
+    if (rc != KHUB_OK) rc = khub__finding_why(c, "file", out->path, &why);
     c->report->file = NULL;
     return rc;
 }

@@ -34,7 +34,8 @@ static const char *provider_of(const khub__object *object, const khub__object_sy
     return object->format == KHUB__ELF && is_usual(s->name) ? usual : nobody;
 }
 
-/* Whether each library that it needs gives its symbols versions, so that one without can't be theirs. */
+/* Whether each library that it needs gives its symbols versions, or names that are known, so that one without
+ * can't be theirs. */
 static int all_versioned(const khub__object *object)
 {
     static const char *const versioned[] = {"libc.so.6",
@@ -47,7 +48,8 @@ static int all_versioned(const khub__object *object)
                                             "libutil.so.1",
                                             "libatomic.so.1",
                                             "ld-linux-x86-64.so.2",
-                                            "ld-linux-aarch64.so.1"};
+                                            "ld-linux-aarch64.so.1",
+                                            "libtvm_ffi.so"};
     for (size_t i = 0; i < object->needed.count; i++) {
         size_t k = 0, n = sizeof(versioned) / sizeof(*versioned);
         while (k < n && strcmp(versioned[k], object->needed.items[i]) != 0)

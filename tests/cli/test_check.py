@@ -220,8 +220,9 @@ def test_gpu_code_against_metadata(tmp_path):
     assert faults(archs("cpu", variant=VARIANT, kind="cpu")) == {("archs", "cpu")}
     assert faults(archs("none")) == {("archs", None)}
     hip = made(tmp_path, "h.so", objects.section(".hip_fatbin", objects.hip_bundle("gfx90a:xnack+", "gfx1100"))).read_bytes()
-    (tmp_path / "h.so").write_bytes(hip)
     assert of(check(tmp_path / "h.so"), "archs")[0]["items"] == ["gfx90a:xnack+", "gfx1100"]
+    build(tmp_path / "hip", variant=VARIANT.replace("cpu", "rocm71"), library=hip, metadata={"backend": {"type": "rocm", "archs": ["gfx90a", "gfx942"]}})
+    assert faults(check(tmp_path / "hip")) == {("archs", "gfx942"), ("archs", "gfx1100"), ("functions", None)}
 
 
 def test_mach_o(tmp_path):
@@ -272,6 +273,9 @@ def test_what_is_no_library(tmp_path):
              "imports.dll": (objects.pe(imports={"a.dll": ["f"]})[:0x210], "outside")}
     for name, (content, _) in files.items():
         (tmp_path / name).write_bytes(content)
+    (tmp_path / "broken.so").symlink_to("nowhere")
+    (tmp_path / "folder.so").mkdir()
+    files |= {"broken.so": (b"", ""), "folder.so": (b"", "")}
     found = {pathlib.Path(f["file"]).name: f for f in check(tmp_path)}
     assert {name: f["about"] for name, f in found.items()} == dict.fromkeys(files, "file")
     for name, (_, words) in files.items():
