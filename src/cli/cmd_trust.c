@@ -80,17 +80,25 @@ static const char *const meanings[] = {
     "", "a trusted publisher, every file as the commit says, digest and signature hold where they are",
     "as publisher, and a digest or a lock says so", "as publisher, and somebody below has signed the digest"};
 
+static int starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* What there is of it; a workflow's address begins with its repository's. */
 static void print_signer(const khub_identity *who)
 {
-    cli_print(stdout, "%s",
-              who->workflow     ? who->workflow
-              : who->subject    ? who->subject
-              : who->repository ? who->repository
-                                : "");
-    if (who->workflow && who->subject) cli_print(stdout, ", subject %s", who->subject);
-    if (who->repository &&
-        (!who->workflow || strncmp(who->workflow, who->repository, strlen(who->repository)) != 0))
-        cli_print(stdout, ", repository %s", who->repository);
+    const char *workflow = who->workflow, *repository = who->repository;
+    if (workflow && repository && starts_with(workflow, repository)) repository = NULL;
+    const struct {
+        const char *before, *text;
+    } parts[] = {{"", workflow}, {workflow ? "of " : "any workflow of ", repository}, {"", who->subject}};
+    const char *comma = "";
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+        if (!parts[i].text) continue;
+        cli_print(stdout, "%s%s%s", comma, parts[i].before, parts[i].text);
+        comma = ", ";
+    }
     if (strcmp(who->issuer, actions) != 0) cli_print(stdout, " (vouched for by %s)", who->issuer);
     putchar('\n');
 }

@@ -85,7 +85,8 @@ def test_signers(trust):
     trust("accept", "https://gitlab.com/me/k", "any", "--issuer", "https://gitlab.com")
     shown = trust.json()
     assert shown["signers"] == [*OURS, mine, mail, elsewhere] and shown["own_signers"]
-    assert "me@example.org (vouched for by https://accounts.example)\n" in trust()
+    assert " me@example.org (vouched for by https://accounts.example)\n" in trust()
+    assert " any workflow of https://gitlab.com/me/k (vouched for by https://gitlab.com)\n" in trust()
     trust("reject", "huggingface/kernels-community", "sign-old-builds.yaml@refs/heads/main")
     trust("reject", "me/k", mine["workflow"])
     assert trust.json()["signers"] == [*OURS[:3], mail, elsewhere]

@@ -185,6 +185,17 @@ def test_a_commit_of_a_renamed_repository(hub, cache, tmp_path):
     assert khub(None, cache, "cache", "rm", "org/good").returncode == 0 and not moved.parent.exists()
 
 
+def test_what_is_needed_is_judged_too(hub, cache, policy):
+    """Trust in a kernel isn't trust in those that it needs."""
+    files, metadata = fake(), f"build/{VARIANT}/metadata.json"
+    files[metadata] = json.dumps(json.loads(files[metadata]) | {"kernel-depends": [{"repo-id": "other/good", "version": 1}]}).encode()
+    hub.repos["kernels/org/good"]["v1"], hub.repos["kernels/other/good"] = files, {"v1": fake()}
+    run = khub(hub, cache, "get", "org/good@v1", env=policy(publishers=["org"]))
+    assert is_refused(run, "other/good: the Hub doesn't call other a trusted publisher") and "(needed by org/good@v1)" in run.stderr
+    assert not [p for p in fetched(hub) if "/other/" in p]
+    assert khub(hub, cache, "get", "org/good@v1", env=policy(publishers=["org", "other/good"])).returncode == 0
+
+
 def test_builds_of_this_machine(hub, cache, policy, tmp_path):
     """Who names a directory says whose it is; what came with khub is khub's; neither asks anybody."""
     here = tmp_path / "mine"
