@@ -1,6 +1,7 @@
 #include "layer/candidates.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
 /* Up to the last "." of a path. */
 static size_t parent_length(const char *path)
@@ -102,27 +103,99 @@ void khub__candidates_of(khub__candidates *out, const khub__mapped *mapped, khub
 /* 1: of two keys that take a slot the first counts; of two alike the later one. */
 static int is_better(const khub__mapped *mapped, const khub__mapped *best)
 {
-    return !best || khub__key_compare(mapped->key, best->key) >= 0;
+    int order = best ? khub__key_compare(mapped->key, best->key) : 1;
+    return order > 0 || (order == 0 && mapped > best);
+}
+
+/* What is known of the keys looked at so far. */
+typedef struct search {
+    const khub__wanted_slot *slot;
+    khub__on on;
+    const khub__mapped *best, *lost;
+    khub__miss miss;
+} search;
+
+static void look_at(search *s, const khub__mapped *mapped)
+{
+    if (!mapped->count || !takes(mapped->key, s->slot)) return;
+    if (find_target(mapped, s->on, &s->miss)) {
+        if (is_better(mapped, s->best)) s->best = mapped;
+    } else if (lost_entry(mapped) && is_better(mapped, s->lost)) {
+        s->lost = mapped;
+    }
+}
+
+static search begin(const khub_mapping *mapping, const khub__wanted_slot *slot, khub__on on)
+{
+    khub__miss miss = mapping->forbidden_by ? KHUB__MISS_FORBIDDEN : KHUB__MISS_LAYER;
+    return (search){slot, on, NULL, NULL, miss};
+}
+
+static khub__counting end(const search *s)
+{
+    return (khub__counting){s->best ? s->best : s->lost, !s->best && s->lost, s->miss};
+}
+
+/* Where a key stands: by the first segment of its only pattern, if that says which paths it takes. */
+static size_t shelf_of(const khub__key *key)
+{
+    uint32_t first = key && key->part_count == 1 && key->part[0].pattern ? key->part[0].first : 0;
+    return first ? first % KHUB__SHELVES : KHUB__SHELVES;
+}
+
+int khub__shelves_make(khub__shelves *out, const khub_mapping *mapping, khub_error *err)
+{
+    *out = (khub__shelves){.mapping = mapping};
+    out->next = khub__calloc(mapping->key_count, sizeof(*out->next));
+    if (!out->next && mapping->key_count) return khub__fail_memory(err, "filling slots");
+    for (size_t i = 0; i < mapping->key_count; i++) {
+        uint32_t *last = &out->last[shelf_of(mapping->keys[i].key)];
+        out->next[i] = *last;
+        *last = (uint32_t)i + 1;
+    }
+    return KHUB_OK;
+}
+
+void khub__shelves_free(khub__shelves *shelves)
+{
+    khub__free(shelves->next);
+}
+
+static void look_on(search *s, const khub__shelves *shelves, size_t shelf)
+{
+    for (uint32_t at = shelves->last[shelf]; at; at = shelves->next[at - 1])
+        look_at(s, &shelves->mapping->keys[at - 1]);
+}
+
+khub__counting khub__counting_find(const khub__shelves *shelves, const khub__wanted_slot *slot, khub__on on)
+{
+    search s = begin(shelves->mapping, slot, on);
+    uint32_t first = slot->first ? slot->first : khub__first_segment(slot->path);
+    for (size_t i = 0; !first && i < KHUB__SHELVES; i++) /* a path that begins with a star */
+        look_on(&s, shelves, i);
+    if (first) look_on(&s, shelves, first % KHUB__SHELVES);
+    look_on(&s, shelves, KHUB__SHELVES);
+    return end(&s);
+}
+
+void khub__candidates_from(khub__candidates *out, const khub__counting *counting, khub__on on, int mode)
+{
+    out->count = 0;
+    out->miss = counting->miss;
+    if (counting->lost)
+        out->entry[out->count++] = lost_entry(counting->mapped);
+    else if (counting->mapped)
+        khub__candidates_of(out, counting->mapped, on, mode);
 }
 
 void khub__candidates_find(khub__candidates *out, const khub_mapping *mapping, const khub__wanted_slot *slot,
                            khub__on on, int mode)
 {
-    const khub__mapped *best = NULL, *lost = NULL;
-    khub__miss miss = mapping->forbidden_by ? KHUB__MISS_FORBIDDEN : KHUB__MISS_LAYER;
-    for (size_t i = 0; i < mapping->key_count; i++) {
-        const khub__mapped *mapped = &mapping->keys[i];
-        if (!mapped->count || !takes(mapped->key, slot)) continue;
-        if (find_target(mapped, on, &miss)) {
-            if (is_better(mapped, best)) best = mapped;
-        } else if (lost_entry(mapped) && is_better(mapped, lost)) {
-            lost = mapped;
-        }
-    }
-    out->count = 0;
-    out->miss = miss;
-    if (best) khub__candidates_of(out, best, on, mode);
-    if (!best && lost) out->entry[out->count++] = lost_entry(lost);
+    search s = begin(mapping, slot, on);
+    for (size_t i = 0; i < mapping->key_count; i++)
+        look_at(&s, &mapping->keys[i]);
+    const khub__counting counting = end(&s);
+    khub__candidates_from(out, &counting, on, mode);
 }
 
 int khub__candidates_miss(khub_error *err, const khub__candidates *candidates, const khub_mapping *mapping,

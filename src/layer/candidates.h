@@ -30,6 +30,31 @@ typedef struct khub__candidates {
     khub__miss miss; /* when count is 0 */
 } khub__candidates;
 
+/* The key whose entries count for a slot. */
+typedef struct khub__counting {
+    const khub__mapped *mapped; /* NULL: none */
+    int lost;                   /* 1: of what it says only a fault is to be told */
+    khub__miss miss;            /* when there is none */
+} khub__counting;
+
+/* The keys of a mapping by the first segments of their patterns, so that many slots can be looked for. */
+enum { KHUB__SHELVES = 64 };
+typedef struct khub__shelves {
+    const khub_mapping *mapping;
+    uint32_t *next;                   /* of each key, the one before it on its shelf, + 1 */
+    uint32_t last[KHUB__SHELVES + 1]; /* the last one of them those that may take any path */
+} khub__shelves;
+
+/* KHUB_E_NOMEM. Whatever it returns, khub__shelves_free. */
+int khub__shelves_make(khub__shelves *out, const khub_mapping *mapping, khub_error *err);
+void khub__shelves_free(khub__shelves *shelves);
+
+/* Of the keys that take the slot, the most special one that has entries for the device and its capability. */
+khub__counting khub__counting_find(const khub__shelves *shelves, const khub__wanted_slot *slot, khub__on on);
+
+/* The candidates that it comes to. */
+void khub__candidates_from(khub__candidates *out, const khub__counting *counting, khub__on on, int mode);
+
 /* Of the keys that take the slot, the most special one that has entries for the device and its capability;
  * of these the smallest range of capabilities; of these the modes in order. An entry with a fault is a
  * candidate like another, with its fault as reason. No allocation; entries are the mapping's. */

@@ -29,27 +29,26 @@ static void mark_layers(khub__decision *d)
         if (d->layers->slots[i]->parts) d->by_path[khub__layer_number(d->layers->slots[i]->layer)] = 1;
 }
 
-static int same_candidates(const khub__candidates *a, const khub__candidates *b)
+/* Groups told apart by path stand in lists by the key that counts. */
+static khub__group **list_of(khub__decision *d, const khub_slot *slot, const khub__counting *by)
 {
-    return a->count == b->count && !memcmp(a->entry, b->entry, a->count * sizeof(*a->entry));
+    if (!by) return &d->groups[khub__layer_number(slot->layer)];
+    return &d->lists[(uintptr_t)by->mapped / sizeof(khub__mapped) % KHUB__GROUP_LISTS];
 }
 
-/* Groups told apart by path stand in lists by what their candidates begin with. */
-static khub__group **list_of(khub__decision *d, const khub_slot *slot, const khub__candidates *all)
+static int same_counting(const khub__counting *a, const khub__counting *b)
 {
-    if (!all) return &d->groups[khub__layer_number(slot->layer)];
-    uintptr_t first = all->count ? (uintptr_t)all->entry[0] : 0;
-    return &d->lists[first / sizeof(khub__entry) % KHUB__GROUP_LISTS];
+    return a->mapped == b->mapped && a->lost == b->lost && (a->mapped || a->miss == b->miss);
 }
 
 static khub__group *find_group(khub__decision *d, const khub_slot *slot, khub__on on,
-                               const khub__candidates *all)
+                               const khub__counting *by)
 {
-    khub__group *group = *list_of(d, slot, all);
-    for (; group; group = all ? group->next_in_list : group->next)
+    khub__group *group = *list_of(d, slot, by);
+    for (; group; group = by ? group->next_in_list : group->next)
         if (group->layer == slot->layer && !memcmp(&group->dtype, &slot->dtype, sizeof(slot->dtype)) &&
             group->on.device == on.device && group->on.capability == on.capability &&
-            group->of_runs == (slot->parts != NULL) && (!all || same_candidates(all, &group->all)))
+            group->of_runs == (slot->parts != NULL) && (!by || same_counting(by, &group->by)))
             return group;
     return NULL;
 }
@@ -61,7 +60,7 @@ static void add_group(khub__decision *d, khub__group *group, const khub_slot *sl
         end = &(*end)->next;
     *end = group;
     if (!by_path) return;
-    khub__group **list = list_of(d, slot, &group->all);
+    khub__group **list = list_of(d, slot, &group->by);
     group->next_in_list = *list;
     *list = group;
 }
@@ -81,37 +80,35 @@ static int begin_group(khub__group *group, const khub__decision *d, khub_error *
     return rc == KHUB_OK ? rc : keep_reason(&group->miss, rc, &why, err);
 }
 
-static void find_candidates(khub__candidates *all, const khub__decision *d, const khub_slot *slot,
-                            khub__on on)
+static khub__counting find_counting(const khub__decision *d, const khub_slot *slot, khub__on on)
 {
     khub__wanted_slot parts[KHUB__MAX_RUN];
-    khub__wanted_slot wanted = {slot->layer->name, slot->path, parts, slot->part_count,
-                                khub__first_segment(slot->path)};
+    khub__wanted_slot wanted = {slot->layer->name, slot->path, parts, slot->part_count, slot->first};
     if (wanted.part_count > KHUB__MAX_RUN) wanted.part_count = 0; /* no key is that long */
     for (size_t i = 0; i < wanted.part_count; i++)
         parts[i] = (khub__wanted_slot){slot->parts[i]->layer->name, slot->parts[i]->path, NULL, 0, 0};
-    khub__candidates_find(all, d->sources->mapping, &wanted, on, d->mode);
+    return khub__counting_find(&d->shelves, &wanted, on);
 }
 
 static int take_group(khub__group **out, khub__decision *d, const khub_slot *slot, khub_error *err)
 {
     int by_path = d->by_path[khub__layer_number(slot->layer)];
-    khub__candidates all;
+    khub__counting by;
     khub__on on;
     int rc = khub__sources_on(&on, d->sources, slot, err);
     if (rc != KHUB_OK) return rc;
-    if (by_path) find_candidates(&all, d, slot, on);
-    *out = find_group(d, slot, on, by_path ? &all : NULL);
+    if (by_path) by = find_counting(d, slot, on);
+    *out = find_group(d, slot, on, by_path ? &by : NULL);
     if (*out) return KHUB_OK;
     khub__group *group = khub__calloc(1, sizeof(*group));
     if (!group) return no_memory(err);
-    if (!by_path) find_candidates(&all, d, slot, on);
     *out = group;
     group->layer = slot->layer;
     group->on = on;
     group->dtype = slot->dtype;
     group->of_runs = slot->parts != NULL;
-    group->all = all;
+    group->by = by_path ? by : find_counting(d, slot, on);
+    khub__candidates_from(&group->all, &group->by, on, d->mode);
     add_group(d, group, slot, by_path);
     return begin_group(group, d, err);
 }
@@ -159,6 +156,8 @@ static int is_broken(const khub__decision *d, const khub_slot *run, const khub__
 
 static int group_slots(khub__decision *d, khub_error *err)
 {
+    int made = khub__shelves_make(&d->shelves, d->sources->mapping, err);
+    if (made != KHUB_OK) return made;
     mark_layers(d);
     for (size_t i = 0; i < d->layers->count; i++) {
         const khub_slot *slot = d->layers->slots[i];
@@ -344,6 +343,7 @@ void khub__decision_free(khub__decision *d)
         khub__free(choice->own);
     }
     khub__free(d->choices);
+    khub__shelves_free(&d->shelves);
     for (size_t i = 0; i < KHUB__LAYERS; i++)
         for (khub__group *next, *group = d->groups[i]; group; group = next) {
             next = group->next;

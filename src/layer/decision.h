@@ -16,7 +16,7 @@ typedef struct khub__offer {
     int decided;
 } khub__offer;
 
-/* Slots that a mapping and a kernel can't tell apart: of one layer, device, dtype, and list of candidates. */
+/* Slots that a mapping and a kernel can't tell apart: of one layer, device, dtype, and key of the mapping. */
 typedef struct khub__group {
     struct khub__group *next; /* of the same layer */
     struct khub__group *next_in_list;
@@ -24,7 +24,8 @@ typedef struct khub__group {
     khub__on on;
     khub_dtype dtype;
     int of_runs; /* 1: each stands for several slots, which may be served one by one instead */
-    khub__candidates all;
+    khub__counting by;
+    khub__candidates all; /* that it comes to */
     khub__offer offers[KHUB__CANDIDATES];
     char *miss; /* why there are none, or none is wanted; owned; NULL: there are */
     int named;  /* the mapping names a kernel for them */
@@ -53,6 +54,7 @@ typedef struct khub__decision {
     khub__sources *sources;
     int mode, deterministic;
     const char *forbidden; /* the environment's variable that switches kernels off; NULL: none */
+    khub__shelves shelves;
     khub__group *groups[KHUB__LAYERS];
     khub__group *lists[KHUB__GROUP_LISTS];
     int by_path[KHUB__LAYERS]; /* 1: the mapping tells slots of this layer apart by their paths */

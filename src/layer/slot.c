@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/readers.h"
+#include "layer/key.h"
 #include "layer/recipe.h"
 #include "layer/shadow.h"
 #include "layer/shapes.h"
@@ -117,6 +118,7 @@ static int make(khub_slot **out, const char *path, const char *layer, khub_funct
 {
     khub_slot *slot = *out = khub__calloc(1, sizeof(*slot));
     if (!slot || !(slot->path = khub__strdup(path))) return khub__fail_memory(err, "adding a slot");
+    slot->first = khub__first_segment(path);
     slot->layer = khub__layer_find(layer);
     slot->dtype = options->dtype;
     slot->standard.function = standard;

@@ -49,6 +49,7 @@ struct khub_slot {
     _Atomic(const khub_filling *) now;
     atomic_int retries; /* 1: a call that a kernel fails in is the standard function's */
     char *path;
+    uint32_t first; /* khub__first_segment of it */
     const khub__layer_def *layer;
     khub_dtype dtype;        /* {0}: not known */
     khub__on on;             /* of the device KHUB__DEVICES: where khub_kernelize says */
