@@ -12,6 +12,7 @@
 #include "kernel/needs.h"
 #include "kernel/place.h"
 #include "kernel/runtime.h"
+#include "trust/held.h"
 #include "trust/trust.h"
 
 #include <stdio.h>
@@ -214,10 +215,11 @@ static int get_anew(khub_kernel *kernel, const khub_get_options *options, enum e
 static int get(khub_kernel *kernel, const khub_get_options *options, khub_error *err)
 {
     char *key = khub__memo_key(kernel->name, options);
+    int64_t since_ns = khub__file_clock_ns();
     int rc = KHUB_OK;
     if (!key || !khub__memo_find(kernel, key)) {
         rc = get_anew(kernel, options, TO_LOAD, err);
-        if (rc == KHUB_OK && key) khub__memo_keep(kernel, key);
+        if (rc == KHUB_OK && key) khub__memo_keep(kernel, key, since_ns);
     }
     khub__free(key);
     return rc;

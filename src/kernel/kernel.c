@@ -22,7 +22,8 @@ void khub_kernel_close(khub_kernel *kernel)
 {
     if (!kernel) return;
     free_infos(kernel);
-    khub__layers_free(&kernel->layers);
+    if (kernel->own_layers) khub__layers_free(kernel->own_layers);
+    khub__free(kernel->own_layers);
     khub_trust_free(kernel->trust);
     khub__free(kernel->commit);
     khub__free(kernel->build);
@@ -156,20 +157,39 @@ const khub_function_info *khub_kernel_function_info(khub_kernel *kernel, size_t 
     return &infos[i];
 }
 
+/* Where the build is kept for good they become everybody's; whoever comes second takes those of the first. */
+static void take_layers(khub_kernel *kernel, khub__layers *layers)
+{
+    const khub__layers *theirs = NULL;
+    kernel->layers = layers;
+    if (!kernel->kept_layers) {
+        kernel->own_layers = layers;
+    } else if (!atomic_compare_exchange_strong(&kernel->kept_layers->read, &theirs, layers)) {
+        khub__layers_free(layers);
+        khub__free(layers);
+        kernel->layers = theirs;
+    }
+}
+
 static int read_layers(khub_kernel *kernel, khub_error *err)
 {
+    if (kernel->kept_layers) kernel->layers = atomic_load(&kernel->kept_layers->read);
+    if (kernel->layers) return KHUB_OK;
     char *path = khub__path_join(kernel->build, "layers.json");
-    if (!path) return khub__fail_memory(err, "reading layers.json");
-    int rc =
-        khub__file_kind(path) == KHUB__FILE_NONE ? KHUB_OK : khub__layers_read(&kernel->layers, path, err);
-    kernel->layers_read = rc == KHUB_OK;
+    khub__layers *layers = khub__calloc(1, sizeof(*layers));
+    int rc = path && layers ? KHUB_OK : khub__fail_memory(err, "reading layers.json");
+    if (rc == KHUB_OK && khub__file_kind(path) != KHUB__FILE_NONE) rc = khub__layers_read(layers, path, err);
     khub__free(path);
+    if (rc == KHUB_OK)
+        take_layers(kernel, layers);
+    else
+        khub__free(layers);
     return rc;
 }
 
 static const char *layer_at(const khub_kernel *kernel, size_t i)
 {
-    return i < kernel->layers.count ? kernel->layers.specs[i]->layer : NULL;
+    return i < kernel->layers->count ? kernel->layers->specs[i]->layer : NULL;
 }
 
 int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const char *layer, khub_error *err)
@@ -177,11 +197,11 @@ int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const ch
     int missing = khub__given("khub_kernel_layer", out && kernel && layer, err);
     if (out) *out = NULL;
     if (missing != KHUB_OK) return missing;
-    int rc = kernel->layers_read ? KHUB_OK : read_layers(kernel, err);
+    int rc = kernel->layers ? KHUB_OK : read_layers(kernel, err);
     if (rc != KHUB_OK) return rc;
-    *out = khub__layers_find(&kernel->layers, layer);
+    *out = khub__layers_find(kernel->layers, layer);
     if (*out) return KHUB_OK;
-    if (!kernel->layers.specs)
+    if (!kernel->layers->specs)
         return khub__fail(err, KHUB_E_NOTFOUND, "%s: has no layers.json, so no layer \"%s\" (%s)",
                           kernel->name, layer, kernel->build);
     return fail_absent(err, kernel, "layer", layer, layer_at);

@@ -7,16 +7,24 @@
 
 #include <khub/kernel.h>
 
+#include <stdatomic.h>
+
+/* layers.json of a build that is kept for good, read by the first that asks. */
+typedef struct khub__kept_layers {
+    _Atomic(const khub__layers *) read; /* NULL: not yet */
+} khub__kept_layers;
+
 struct khub_kernel {
     char *name, *variant;
     char *build;  /* directory of the build */
     char *commit; /* NULL: a directory of this machine */
     int64_t version;
-    khub_trust *trust;            /* the verdict on the build; NULL: none yet */
-    const khub__library *library; /* the process's, for good */
-    khub_function_info *infos;    /* one for each function of the library; NULL: not read yet */
-    khub__layers layers;
-    int layers_read;
+    khub_trust *trust;              /* the verdict on the build; NULL: none yet */
+    const khub__library *library;   /* the process's, for good */
+    khub_function_info *infos;      /* one for each function of the library; NULL: not read yet */
+    const khub__layers *layers;     /* NULL: not read yet */
+    khub__layers *own_layers;       /* the same, where they are this view's to free */
+    khub__kept_layers *kept_layers; /* where they are shared; NULL: nowhere */
 };
 
 #endif

@@ -2,10 +2,10 @@
 
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/path.h"
 #include "base/text.h"
-#include "trust/trust.h"
+#include "kernel/marks.h"
 #include "trust/policy.h"
+#include "trust/trust.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -17,6 +17,8 @@ enum { HEADS = 256, MAX_ENTRIES = 65536 };
 typedef struct entry {
     const struct entry *next;
     char *key, *variant, *build, *commit;
+    khub__marks *marks; /* of a directory of this machine; NULL: a commit, which doesn't change */
+    khub__kept_layers *layers;
     int64_t version;
     khub_trust *trust;
     const khub__library *library;
@@ -45,12 +47,12 @@ static void add_policy(khub__text *key, const khub_policy *policy)
 char *khub__memo_key(const char *name, const khub_get_options *options)
 {
     static const char *const counts[] = {
-        "LOCAL_KERNELS",  "KERNELS_CACHE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME",
-        "XDG_CACHE_HOME", "HOME",          "HF_ENDPOINT",  "KHUB_TRUST_FILE",       "XDG_CONFIG_HOME"};
+        "LOCAL_KERNELS",   "KERNELS_CACHE",   "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
+        "HF_HOME",         "XDG_CACHE_HOME",  "HOME",         "HF_ENDPOINT",
+        "KHUB_TRUST_FILE", "XDG_CONFIG_HOME", "KHUB_PREFIX"};
     khub_hub_options hub;
     if (khub__options(&hub, sizeof(hub), options->hub, "khub_hub_options", NULL) != KHUB_OK) return NULL;
-    if (options->platform || hub.refresh || khub__path_is_local(name) || !strncmp(name, "khub/", 5))
-        return NULL;
+    if (options->platform || hub.refresh || name[0] == '.') return NULL;
     khub__text key = {0};
     add(&key, name);
     add(&key, options->backend);
@@ -78,7 +80,7 @@ static size_t head_of(const char *key)
 static const entry *find(const char *key)
 {
     const entry *e = atomic_load_explicit(&heads[head_of(key)], memory_order_acquire);
-    while (e && strcmp(e->key, key) != 0)
+    while (e && (strcmp(e->key, key) != 0 || (e->marks && !khub__marks_hold(e->marks))))
         e = e->next;
     return e;
 }
@@ -89,10 +91,11 @@ int khub__memo_find(khub_kernel *kernel, const char *key)
     if (!e) return 0;
     kernel->variant = khub__strdup(e->variant);
     kernel->build = khub__strdup(e->build);
-    kernel->commit = khub__strdup(e->commit);
+    kernel->commit = e->commit ? khub__strdup(e->commit) : NULL;
     kernel->version = e->version;
     kernel->library = e->library;
-    if (kernel->variant && kernel->build && kernel->commit) {
+    kernel->kept_layers = e->layers;
+    if (kernel->variant && kernel->build && !kernel->commit == !e->commit) {
         kernel->trust = khub__trust_share(e->trust);
         return 1;
     }
@@ -109,23 +112,34 @@ static void free_entry(entry *e)
     khub__free(e->variant);
     khub__free(e->build);
     khub__free(e->commit);
+    khub__free(e->layers);
+    khub__marks_free(e->marks);
     khub_trust_free(e->trust);
     khub__free(e);
 }
 
-void khub__memo_keep(const khub_kernel *kernel, const char *key)
+void khub__memo_keep(const khub_kernel *kernel, const char *key, int64_t since_ns)
 {
-    if (!kernel->commit || find(key) || atomic_fetch_add(&entries, 1) >= MAX_ENTRIES) return;
+    khub__marks *marks = kernel->commit ? NULL : khub__marks_take(kernel->build, since_ns);
+    if ((!kernel->commit && !marks) || find(key) || atomic_fetch_add(&entries, 1) >= MAX_ENTRIES) {
+        khub__marks_free(marks);
+        return;
+    }
     entry *e = khub__calloc(1, sizeof(*e));
-    if (!e) return;
+    if (!e) {
+        khub__marks_free(marks);
+        return;
+    }
     *e = (entry){.key = khub__strdup(key),
+                 .marks = marks,
+                 .layers = khub__calloc(1, sizeof(*e->layers)),
                  .variant = khub__strdup(kernel->variant),
                  .build = khub__strdup(kernel->build),
-                 .commit = khub__strdup(kernel->commit),
+                 .commit = kernel->commit ? khub__strdup(kernel->commit) : NULL,
                  .version = kernel->version,
                  .trust = khub__trust_share(kernel->trust),
                  .library = kernel->library};
-    if (!e->key || !e->variant || !e->build || !e->commit) {
+    if (!e->key || !e->variant || !e->build || !e->layers || !e->commit != !kernel->commit) {
         free_entry(e);
         return;
     }

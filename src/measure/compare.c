@@ -84,7 +84,7 @@ static int list(job *j, khub_error *err)
     rc = khub_kernel_layer(&spec, j->kernel, what, what[0] ? err : NULL);
     if (rc == KHUB_OK) return add_layer(j, j->kernel, spec, err);
     if (what[0] || rc != KHUB_E_NOTFOUND) return khub_kernel_layer(&spec, j->kernel, what, err);
-    const khub__layers *all = &j->kernel->layers;
+    const khub__layers *all = j->kernel->layers;
     if (!all->count)
         return khub__fail(err, KHUB_E_NOTFOUND,
                           "%s: has no layers.json: a function of it is compared as %s:FUNCTION with the "
