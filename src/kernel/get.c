@@ -214,12 +214,13 @@ static int get_anew(khub_kernel *kernel, const khub_get_options *options, enum e
 
 static int get(khub_kernel *kernel, const khub_get_options *options, khub_error *err)
 {
-    char *key = khub__memo_key(kernel->name, options);
+    char *key;
     int64_t since_ns = khub__file_clock_ns();
-    int rc = KHUB_OK;
-    if (!key || !khub__memo_find(kernel, key)) {
+    int found = 0, rc = khub__memo_key(&key, kernel->name, options, err);
+    if (rc == KHUB_OK && key) rc = khub__memo_find(&found, kernel, key, err);
+    if (rc == KHUB_OK && !found) {
         rc = get_anew(kernel, options, TO_LOAD, err);
-        if (rc == KHUB_OK && key) khub__memo_keep(kernel, key, since_ns);
+        if (rc == KHUB_OK && key) rc = khub__memo_keep(kernel, key, since_ns, err);
     }
     khub__free(key);
     return rc;

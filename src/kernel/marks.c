@@ -1,5 +1,6 @@
 #include "kernel/marks.h"
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -30,18 +31,29 @@ void khub__marks_free(khub__marks *marks)
     khub__free(marks);
 }
 
-/* Takes the path over. 0: it can't be marked. */
+/* What came of it: marked; it can't be; KHUB_E_NOMEM. */
+enum { MARKED = 0, UNMARKED = 1 };
+
+/* Takes the path over. */
 static int add(khub__marks *marks, char *path, int is_directory)
 {
     mark m = {path, is_directory, {0}};
+    int rc = path ? UNMARKED : KHUB_E_NOMEM;
     if (path && marks->count < MOST && khub__identify(&m.identity, NULL, path, is_directory) == 0 &&
-        khub__identity_settled(&m.identity, marks->since_ns) &&
-        khub__grow((void **)&marks->marks, &marks->capacity, marks->count + 1, sizeof(m), MOST) == 0) {
+        khub__identity_settled(&m.identity, marks->since_ns))
+        rc = khub__grow((void **)&marks->marks, &marks->capacity, marks->count + 1, sizeof(m), MOST)
+                 ? KHUB_E_NOMEM
+                 : MARKED;
+    if (rc == MARKED)
         marks->marks[marks->count++] = m;
-        return 1;
-    }
-    khub__free(path);
-    return 0;
+    else
+        khub__free(path);
+    return rc;
+}
+
+static int listed(int rc)
+{
+    return rc == KHUB_OK ? MARKED : rc == KHUB_E_NOMEM ? rc : UNMARKED;
 }
 
 /* A directory, and all that is in it. */
@@ -49,69 +61,70 @@ static int add_all(khub__marks *marks, char *directory, int depth)
 {
     char **names = NULL;
     size_t count = 0;
-    int good = add(marks, directory, 1) && depth < DEEPEST &&
-               khub__dir_list(&names, &count, directory, NULL) == KHUB_OK;
-    for (size_t i = 0; good && i < count; i++) {
+    int rc = add(marks, directory, 1);
+    if (rc == MARKED)
+        rc = depth < DEEPEST ? listed(khub__dir_list(&names, &count, directory, NULL)) : UNMARKED;
+    for (size_t i = 0; rc == MARKED && i < count; i++) {
         char *path = khub__path_join(directory, names[i]);
-        enum khub__file_kind kind = path ? khub__file_kind(path) : KHUB__FILE_NONE;
-        if (kind == KHUB__FILE_DIRECTORY)
-            good = add_all(marks, path, depth + 1);
-        else
-            good = add(marks, path, 0);
+        int is_directory = path && khub__file_kind(path) == KHUB__FILE_DIRECTORY;
+        rc = is_directory ? add_all(marks, path, depth + 1) : add(marks, path, 0);
     }
     khub__free(names);
-    return good;
+    return rc;
+}
+
+/* A build's directory, and its metadata.json if it has one. */
+static int add_build(khub__marks *marks, char *build)
+{
+    char *metadata = build ? khub__path_join(build, "metadata.json") : NULL;
+    int there = !metadata || khub__file_kind(metadata) != KHUB__FILE_NONE;
+    int rc = add(marks, build, 1);
+    if (rc == MARKED && there) return add(marks, metadata, 0);
+    khub__free(metadata);
+    return rc;
 }
 
 /* What tells a build from another when one is chosen. */
-static int add_others(khub__marks *marks, const char *builds)
+static int add_builds(khub__marks *marks, const char *builds)
 {
     char **names = NULL;
     size_t count = 0;
-    int good = khub__dir_list_dirs(&names, &count, builds, NULL) == KHUB_OK;
-    for (size_t i = 0; good && i < count; i++) {
-        char *build = khub__path_join(builds, names[i]);
-        char *metadata = build ? khub__path_join(build, "metadata.json") : NULL;
-        good = add(marks, build, 1);
-        if (good && metadata && khub__file_kind(metadata) != KHUB__FILE_NONE)
-            good = add(marks, metadata, 0);
-        else
-            khub__free(metadata);
-    }
+    int rc = listed(khub__dir_list_dirs(&names, &count, builds, NULL));
+    for (size_t i = 0; rc == MARKED && i < count; i++)
+        rc = add_build(marks, khub__path_join(builds, names[i]));
     khub__free(names);
-    return good;
+    return rc;
 }
 
-/* The directory that a path is in; NULL: it is in none, or no memory. */
-static char *above(const char *path)
+/* How much of a path is the directory that it is in; 0: it is in none. */
+static size_t above(const char *path, size_t length)
 {
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash && slash != path ? khub__strndup(path, (size_t)(slash - path)) : NULL;
+    while (length && path[length - 1] != '/')
+        length--;
+    return length ? length - 1 : 0;
 }
 
-khub__marks *khub__marks_take(const char *build, int64_t since_ns)
+int khub__marks_take(khub__marks **out, const char *build, int64_t since_ns, khub_error *err)
 {
-    char *builds = above(build), *root = above(builds);
-    const char *name = builds ? strrchr(builds, '/') : NULL;
-    khub__marks *marks = root && !strcmp(name, "/build") ? khub__calloc(1, sizeof(*marks)) : NULL;
-    int good = marks != NULL;
-    if (good) {
-        marks->since_ns = since_ns;
-        good = add_all(marks, khub__strdup(build), 0) && add_others(marks, builds);
-        if (good) {
-            good = add(marks, builds, 1);
-            builds = NULL;
-        }
-        if (good) {
-            good = add(marks, root, 1);
-            root = NULL;
-        }
-    }
-    khub__free(builds);
-    khub__free(root);
-    if (good) return marks;
-    khub__marks_free(marks);
-    return NULL;
+    size_t builds = above(build, strlen(build)), root = above(build, builds);
+    *out = NULL;
+    if (!root || builds - root != 6 || memcmp(build + root, "/build", 6) != 0) return KHUB_OK;
+    khub__marks *marks = khub__calloc(1, sizeof(*marks));
+    if (!marks) return khub__fail_memory(err, "getting a kernel");
+    marks->since_ns = since_ns;
+    int rc = add_all(marks, khub__strdup(build), 0);
+    char *path = rc == MARKED ? khub__strndup(build, builds) : NULL;
+    if (rc == MARKED) rc = path ? add_builds(marks, path) : KHUB_E_NOMEM;
+    if (rc == MARKED)
+        rc = add(marks, path, 1);
+    else
+        khub__free(path);
+    if (rc == MARKED) rc = add(marks, khub__strndup(build, root), 1);
+    if (rc == MARKED)
+        *out = marks;
+    else
+        khub__marks_free(marks);
+    return rc == KHUB_E_NOMEM ? khub__fail_memory(err, "getting a kernel") : KHUB_OK;
 }
 
 int khub__marks_hold(const khub__marks *marks)

@@ -1,5 +1,6 @@
 #include "kernel/memo.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -44,15 +45,16 @@ static void add_policy(khub__text *key, const khub_policy *policy)
     khub__free(text);
 }
 
-char *khub__memo_key(const char *name, const khub_get_options *options)
+int khub__memo_key(char **out, const char *name, const khub_get_options *options, khub_error *err)
 {
     static const char *const counts[] = {
         "LOCAL_KERNELS",   "KERNELS_CACHE",   "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
         "HF_HOME",         "XDG_CACHE_HOME",  "HOME",         "HF_ENDPOINT",
         "KHUB_TRUST_FILE", "XDG_CONFIG_HOME", "KHUB_PREFIX"};
     khub_hub_options hub;
-    if (khub__options(&hub, sizeof(hub), options->hub, "khub_hub_options", NULL) != KHUB_OK) return NULL;
-    if (options->platform || hub.refresh || name[0] == '.') return NULL;
+    *out = NULL;
+    if (khub__options(&hub, sizeof(hub), options->hub, "khub_hub_options", NULL) != KHUB_OK) return KHUB_OK;
+    if (options->platform || hub.refresh || name[0] == '.') return KHUB_OK;
     khub__text key = {0};
     add(&key, name);
     add(&key, options->backend);
@@ -65,7 +67,8 @@ char *khub__memo_key(const char *name, const khub_get_options *options)
     add_policy(&key, hub.policy);
     for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
         add(&key, getenv(counts[i]));
-    return khub__text_take(&key);
+    *out = khub__text_take(&key);
+    return *out ? KHUB_OK : khub__fail_memory(err, "getting a kernel");
 }
 
 /* FNV-1a, 64 bits: offset basis and prime as its authors give them. */
@@ -85,25 +88,21 @@ static const entry *find(const char *key)
     return e;
 }
 
-int khub__memo_find(khub_kernel *kernel, const char *key)
+int khub__memo_find(int *found, khub_kernel *kernel, const char *key, khub_error *err)
 {
     const entry *e = find(key);
-    if (!e) return 0;
+    *found = e != NULL;
+    if (!e) return KHUB_OK;
     kernel->variant = khub__strdup(e->variant);
     kernel->build = khub__strdup(e->build);
     kernel->commit = e->commit ? khub__strdup(e->commit) : NULL;
     kernel->version = e->version;
     kernel->library = e->library;
     kernel->kept_layers = e->layers;
-    if (kernel->variant && kernel->build && !kernel->commit == !e->commit) {
-        kernel->trust = khub__trust_share(e->trust);
-        return 1;
-    }
-    khub__free(kernel->variant);
-    khub__free(kernel->build);
-    khub__free(kernel->commit);
-    kernel->variant = kernel->build = kernel->commit = NULL;
-    return 0;
+    kernel->trust = khub__trust_share(e->trust);
+    return kernel->variant && kernel->build && !kernel->commit == !e->commit
+               ? KHUB_OK
+               : khub__fail_memory(err, "getting a kernel");
 }
 
 static void free_entry(entry *e)
@@ -118,17 +117,13 @@ static void free_entry(entry *e)
     khub__free(e);
 }
 
-void khub__memo_keep(const khub_kernel *kernel, const char *key, int64_t since_ns)
+/* Takes the marks over. NULL: no memory. */
+static entry *new_entry(const khub_kernel *kernel, const char *key, khub__marks *marks)
 {
-    khub__marks *marks = kernel->commit ? NULL : khub__marks_take(kernel->build, since_ns);
-    if ((!kernel->commit && !marks) || find(key) || atomic_fetch_add(&entries, 1) >= MAX_ENTRIES) {
-        khub__marks_free(marks);
-        return;
-    }
     entry *e = khub__calloc(1, sizeof(*e));
     if (!e) {
         khub__marks_free(marks);
-        return;
+        return NULL;
     }
     *e = (entry){.key = khub__strdup(key),
                  .marks = marks,
@@ -139,13 +134,27 @@ void khub__memo_keep(const khub_kernel *kernel, const char *key, int64_t since_n
                  .version = kernel->version,
                  .trust = khub__trust_share(kernel->trust),
                  .library = kernel->library};
-    if (!e->key || !e->variant || !e->build || !e->layers || !e->commit != !kernel->commit) {
-        free_entry(e);
-        return;
+    if (e->key && e->variant && e->build && e->layers && !e->commit == !kernel->commit) return e;
+    free_entry(e);
+    return NULL;
+}
+
+int khub__memo_keep(khub_kernel *kernel, const char *key, int64_t since_ns, khub_error *err)
+{
+    khub__marks *marks = NULL;
+    int rc = kernel->commit ? KHUB_OK : khub__marks_take(&marks, kernel->build, since_ns, err);
+    if (rc != KHUB_OK || (!kernel->commit && !marks)) return rc;
+    if (find(key) || atomic_fetch_add(&entries, 1) >= MAX_ENTRIES) {
+        khub__marks_free(marks);
+        return KHUB_OK;
     }
+    entry *e = new_entry(kernel, key, marks);
+    if (!e) return khub__fail_memory(err, "getting a kernel");
+    kernel->kept_layers = e->layers;
     _Atomic(const entry *) *head = &heads[head_of(key)];
     const entry *first = atomic_load(head);
     do
         e->next = first;
     while (!atomic_compare_exchange_weak(head, &first, e));
+    return KHUB_OK;
 }

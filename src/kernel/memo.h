@@ -6,16 +6,16 @@
 #include "kernel/kernel.h"
 
 /* What was asked: the name, those options that decide, and what of the environment counts. The caller's
- * (khub_free); NULL: no memory, or a request that isn't to be remembered (a platform of the caller's, a
- * refresh, a path that starts from the current directory). */
-char *khub__memo_key(const char *name, const khub_get_options *options);
+ * (khub_free); *out NULL: it isn't to be remembered (a platform of the caller's, a refresh, a path that
+ * starts from the current directory). KHUB_E_NOMEM. */
+int khub__memo_key(char **out, const char *name, const khub_get_options *options, khub_error *err);
 
-/* Fills a kernel that has its name, from what was kept under `key`. 1: found; 0: not, or no memory. Any
- * thread. */
-int khub__memo_find(khub_kernel *kernel, const char *key);
+/* Fills a kernel that has its name, from what was kept under `key`: *found is 1; 0: nothing was. Any thread.
+ * KHUB_E_NOMEM. */
+int khub__memo_find(int *found, khub_kernel *kernel, const char *key, khub_error *err);
 
-/* Keeps it, for good. What can't be kept is looked for again the next time. `since_ns`: when the getting
- * began (khub__file_clock_ns). */
-void khub__memo_keep(const khub_kernel *kernel, const char *key, int64_t since_ns);
+/* Keeps it, for good, unless it can't be known whether it stays what it is; its layers are everybody's then.
+ * `since_ns`: when the getting began (khub__file_clock_ns). KHUB_E_NOMEM. */
+int khub__memo_keep(khub_kernel *kernel, const char *key, int64_t since_ns, khub_error *err);
 
 #endif

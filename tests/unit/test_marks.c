@@ -8,6 +8,22 @@
 
 #include <khub/memory.h>
 
+static khub__marks *take_marks(const char *build, int64_t since_ns)
+{
+    khub__marks *marks;
+    khub_error err = {0};
+    ck_khub_ok(khub__marks_take(&marks, build, since_ns, &err), &err);
+    return marks;
+}
+
+static int find(khub_kernel *kernel, const char *key)
+{
+    int found;
+    khub_error err = {0};
+    ck_khub_ok(khub__memo_find(&found, kernel, key, &err), &err);
+    return found;
+}
+
 /* Long after anything was changed: no test waits until what it wrote has settled. */
 static int64_t later(void)
 {
@@ -51,7 +67,7 @@ START_TEST(every_change_shows)
     for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
         const char *build = copy_of("weighed");
         run("mkdir '%s/inner' && touch '%s/inner/file'", build, build);
-        khub__marks *marks = khub__marks_take(build, later());
+        khub__marks *marks = take_marks(build, later());
         ck_assert_ptr_nonnull(marks);
         ck_assert(khub__marks_hold(marks));
         ck_assert(khub__marks_hold(marks));
@@ -62,7 +78,7 @@ START_TEST(every_change_shows)
     }
     const char *build = copy_of("weighed");
     run("mkdir '%s/inner' && touch '%s/inner/file'", build, build);
-    khub__marks *marks = khub__marks_take(build, later());
+    khub__marks *marks = take_marks(build, later());
     run("printf x >>'%s/inner/file'", build);
     ck_assert(!khub__marks_hold(marks));
     khub__marks_free(marks);
@@ -73,20 +89,20 @@ END_TEST
 START_TEST(what_cannot_be_marked)
 {
     const char *build = copy_of("weighed");
-    ck_assert_ptr_null(khub__marks_take(build, khub__file_clock_ns())); /* it was written a moment ago */
-    ck_assert_ptr_null(khub__marks_take("/nowhere/build/here", later()));
-    ck_assert_ptr_null(khub__marks_take("build", later()));
-    ck_assert_ptr_null(khub__marks_take(root, later())); /* no build */
+    ck_assert_ptr_null(take_marks(build, khub__file_clock_ns())); /* it was written a moment ago */
+    ck_assert_ptr_null(take_marks("/nowhere/build/here", later()));
+    ck_assert_ptr_null(take_marks("build", later()));
+    ck_assert_ptr_null(take_marks(root, later())); /* no build */
     run("cd '%s' && touch $(seq 300)", build);
-    ck_assert_ptr_null(khub__marks_take(build, later()));
+    ck_assert_ptr_null(take_marks(build, later()));
     run("cd '%s' && rm $(seq 300)", build);
-    khub__marks *marks = khub__marks_take(build, later());
+    khub__marks *marks = take_marks(build, later());
     ck_assert_ptr_nonnull(marks);
     khub__marks_free(marks);
     run("mkdir -p '%s/1/2/3/4/5/6/7/8/9'", build);
-    ck_assert_ptr_null(khub__marks_take(build, later()));
+    ck_assert_ptr_null(take_marks(build, later()));
     run("rm -r '%s/1' && ln -s nowhere '%s/broken'", build, build);
-    ck_assert_ptr_null(khub__marks_take(build, later()));
+    ck_assert_ptr_null(take_marks(build, later()));
     remove_root();
 }
 END_TEST
@@ -100,15 +116,17 @@ START_TEST(a_path_is_remembered)
     const char *build = copy_of("weighed");
     char name[4096];
     fake_path(name, "%s/k", root);
-    ck_assert_ptr_null(khub__memo_key("./k", &options)); /* another one elsewhere */
-    char *key = khub__memo_key(name, &options);
+    char *key;
+    ck_khub_ok(khub__memo_key(&key, "./k", &options, &err), &err);
+    ck_assert_ptr_null(key); /* another one elsewhere */
+    ck_khub_ok(khub__memo_key(&key, name, &options, &err), &err);
     khub_kernel *kernel, found[2] = {{.name = name}, {.name = name}};
     ck_khub_ok(khub_get(&kernel, name, &options, &err), &err);
-    ck_assert_int_eq(khub__memo_find(&found[0], key), 0); /* written too lately */
-    khub__memo_keep(kernel, key, later());
+    ck_assert_int_eq(find(&found[0], key), 0); /* written too lately */
+    ck_khub_ok(khub__memo_keep(kernel, key, later(), &err), &err);
     const khub_layer_spec *spec[2];
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(khub__memo_find(&found[i], key), 1);
+        ck_assert_int_eq(find(&found[i], key), 1);
         ck_assert_str_eq(found[i].build, build);
         ck_assert_str_eq(found[i].variant, kernel->variant);
         ck_assert_ptr_null(found[i].commit);
@@ -123,7 +141,7 @@ START_TEST(a_path_is_remembered)
         found[i] = (khub_kernel){.name = name};
     }
     run("printf '{\"layers\": {}}' >'%s/layers.json'", build);
-    ck_assert_int_eq(khub__memo_find(&found[0], key), 0);
+    ck_assert_int_eq(find(&found[0], key), 0);
     khub_kernel_close(kernel);
     ck_khub_ok(khub_get(&kernel, name, &options, &err), &err);
     ck_khub_fails(khub_kernel_layer(&spec[0], kernel, "GeLU", &err), &err, KHUB_E_NOTFOUND, "has no layer");
