@@ -21,6 +21,7 @@
 #include <khub/kernel.h>
 #include <khub/check.h>
 #include <khub/pack.h>
+#include <khub/sbom.h>
 #include <khub/mapping.h>
 #include <khub/layer.h>
 

@@ -103,3 +103,11 @@ size_t khub__utf8_length(const unsigned char *s, size_t left)
         return 0; /* overlong; past the last */
     return n;
 }
+
+int khub__is_utf8(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    for (size_t left = strlen(text), n; left > 0; at += n, left -= n)
+        if ((n = khub__utf8_length(at, left)) == 0) return 0;
+    return 1;
+}

@@ -31,4 +31,6 @@ void khub__text_free(khub__text *text);
 /* Length of the valid UTF-8 character at `s` (of `left` bytes, at least one), 0 when it isn't one. */
 size_t khub__utf8_length(const unsigned char *s, size_t left);
 
+int khub__is_utf8(const char *text); /* 1: all of it */
+
 #endif

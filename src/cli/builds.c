@@ -1,11 +1,13 @@
 #include "builds.h"
 
-int cli_builds_open(cli_builds *out, int argc, char **argv)
+int cli_builds_open(cli_builds *out, int argc, char **argv, const cli_option *own)
 {
     const char *file = NULL, *backend = NULL;
     memset(out, 0, sizeof(*out));
     cli_hub_init(&out->hub);
-    const cli_option options[] = {{"--json", CLI_FLAG, &out->json},
+    const cli_option json = {"--json", CLI_FLAG, &out->json};
+    const cli_option options[] = {json,
+                                  own ? *own : json,
                                   {"--platform", CLI_TEXT, &file},
                                   {"--backend", CLI_TEXT, &backend},
                                   CLI_HUB_OPTIONS(out->hub)};

@@ -11,9 +11,10 @@ typedef struct cli_builds {
     khub_choice *choice; /* for the platform that was asked for */
 } cli_builds;
 
-/* Reads the command line (--json, --platform, --backend, the Hub's options, one name) and chooses. EXIT_DONE,
- * or another status after saying what is wrong. In each case to be closed. */
-int cli_builds_open(cli_builds *out, int argc, char **argv);
+/* Reads the command line (--json, --platform, --backend, the Hub's options, the command's `own`, which may be
+ * NULL, and one name) and chooses. EXIT_DONE, or another status after saying what is wrong. In each case to
+ * be closed. */
+int cli_builds_open(cli_builds *out, int argc, char **argv, const cli_option *own);
 void cli_builds_close(cli_builds *builds);
 
 /* Rows of the help for those options. */

@@ -12,6 +12,7 @@ typedef struct facts {
     khub_trust *trust;       /* the verdict on that build; NULL: none fits, the publisher alone is judged */
     int trusted;
     khub_error untrusted; /* why the publisher isn't */
+    int sbom;             /* 1: --sbom */
 } facts;
 
 /* "build/VARIANT/metadata.json" of the chosen build, fetched and read. At the commit that the choice was made
@@ -145,9 +146,65 @@ static void print_table(const facts *info)
            chosen ? "this machine takes " : "none fits", chosen ? chosen->name : "");
 }
 
+/* The directory of a build of the Hub, with all its files; the caller's (free). */
+static int bring(char **build, facts *info, const char *variant, khub_error *err)
+{
+    const khub_choice *choice = info->builds.choice;
+    char name[400], pattern[600];
+    khub_download_options download;
+    snprintf(name, sizeof(name), "%s@%s", khub_choice_repository(choice), khub_choice_commit(choice));
+    snprintf(pattern, sizeof(pattern), "build/%s/*", variant);
+    const char *patterns[] = {pattern, NULL};
+    KHUB_INIT(&download);
+    download.patterns = patterns;
+    int rc = cli_download(&info->snapshot, name, &download, &info->builds.hub, err);
+    if (rc != KHUB_OK) return rc;
+    size_t size = strlen(khub_snapshot_path(info->snapshot)) + sizeof(pattern);
+    *build = malloc(size);
+    if (*build) snprintf(*build, size, "%s/build/%s", khub_snapshot_path(info->snapshot), variant);
+    return *build ? KHUB_OK : cli_no_memory(err);
+}
+
+/* The same for a directory of this machine, or a built-in kernel. */
+static int find(char **build, facts *info, const char *variant, khub_error *err)
+{
+    char *found;
+    khub_get_options get;
+    KHUB_INIT(&get);
+    get.variant = variant;
+    get.hub = &info->builds.hub.options;
+    int rc = khub_prefetch(&found, info->builds.name, &get, err);
+    if (rc != KHUB_OK) return rc;
+    *build = malloc(strlen(found) + 1);
+    if (*build) memcpy(*build, found, strlen(found) + 1);
+    khub_free(found);
+    return *build ? KHUB_OK : cli_no_memory(err);
+}
+
+static int print_sbom(facts *info)
+{
+    const khub_choice *choice = info->builds.choice;
+    const khub_decision *chosen = khub_choice_chosen(choice);
+    khub_error err = {0};
+    khub_sbom_options options;
+    char *build = NULL, *json = NULL;
+    KHUB_INIT(&options);
+    options.repository = khub_choice_repository(choice);
+    options.commit = khub_choice_commit(choice);
+    options.policy = info->builds.hub.options.policy;
+    int rc = khub_choice_require(choice, info->builds.name, &err);
+    if (rc == KHUB_OK) rc = (options.commit ? bring : find)(&build, info, chosen->name, &err);
+    if (rc == KHUB_OK) rc = khub_sbom(&json, build, &options, &err);
+    if (rc == KHUB_OK) fputs(json, stdout);
+    khub_free(json);
+    free(build);
+    return rc == KHUB_OK ? EXIT_DONE : cli_fail(&err);
+}
+
 static int tell(facts *info)
 {
     khub_error err = {0};
+    if (info->sbom) return print_sbom(info);
     if (!khub_choice_commit(info->builds.choice))
         return cli_usage(
             "info",
@@ -164,7 +221,8 @@ static int tell(facts *info)
 static int run(int argc, char **argv)
 {
     facts info = {0};
-    int status = cli_builds_open(&info.builds, argc, argv);
+    const cli_option sbom = {"--sbom", CLI_FLAG, &info.sbom};
+    int status = cli_builds_open(&info.builds, argc, argv, &sbom);
     if (status == EXIT_DONE) status = tell(&info);
     json_decref(info.metadata);
     khub_trust_free(info.trust);
@@ -184,6 +242,9 @@ const cli_command cli_info = {
             "\"decision\",\n"
             "                      \"words\"}], \"signature\", \"trusted_root\": {\"path\", \"sha256\", "
             "\"newest\",\n"
-            "                      \"age_days\"}, \"builds\", \"chosen\", \"metadata\"}\n" CLI_BUILDS_HELP,
+            "                      \"age_days\"}, \"builds\", \"chosen\", \"metadata\"}\n"
+            "    --sbom            a bill of materials of the build that fits, whose files are fetched: "
+            "CycloneDX 1.6, JSON;\n"
+            "                      also of a directory and of a built-in kernel\n" CLI_BUILDS_HELP,
     .run = run,
 };

@@ -73,7 +73,7 @@ static int say_none(const char *repository, const khub_choice *choice)
 static int run(int argc, char **argv)
 {
     cli_builds builds;
-    int status = cli_builds_open(&builds, argc, argv);
+    int status = cli_builds_open(&builds, argc, argv, NULL);
     if (status == EXIT_DONE) {
         if (builds.json)
             print_json(builds.name, builds.choice);

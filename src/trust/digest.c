@@ -103,16 +103,14 @@ static int is_covered(const khub__found *found)
 /* A name that a digest can hold: UTF-8, without a backslash, which the Python package takes for a "/". */
 static int check_name(const char *path, const char *build, khub_error *err)
 {
-    const unsigned char *at = (const unsigned char *)path;
     if (strchr(path, '\\'))
         return khub__fail(
             err, KHUB_E_FORMAT,
             "%s/%s: has a backslash in its name, which not every reader of a digest takes for one", build,
             path);
-    for (size_t left = strlen(path), n; left > 0; at += n, left -= n)
-        if ((n = khub__utf8_length(at, left)) == 0)
-            return khub__fail(err, KHUB_E_FORMAT, "%s/%s: the name isn't UTF-8, a digest can't hold it",
-                              build, path);
+    if (!khub__is_utf8(path))
+        return khub__fail(err, KHUB_E_FORMAT, "%s/%s: the name isn't UTF-8, a digest can't hold it", build,
+                          path);
     return KHUB_OK;
 }
 

@@ -11,7 +11,7 @@ HOME = {
     "export": "base", "error": "base", "memory": "base", "log": "base",
     "platform": "platform", "variant": "variant",
     "tensor": "tensor", "npy": "tensor", "function": "tensor", "numerics": "numerics",
-    "hub": "hub", "cache": "cache", "signature": "trust", "trust": "trust", "lock": "kernel", "verify": "kernel", "kernel": "kernel", "check": "publish", "pack": "publish",
+    "hub": "hub", "cache": "cache", "signature": "trust", "trust": "trust", "lock": "kernel", "verify": "kernel", "kernel": "kernel", "check": "publish", "pack": "publish", "sbom": "publish",
     "mapping": "layer", "layer": "layer", "khub": "layer",
     "standard": "ops", "tokenizer": "model", "model": "model", "compare": "measure", "bench": "measure",
 }
