@@ -3,7 +3,7 @@
 #ifndef FUZZ_OBJECT_H
 #define FUZZ_OBJECT_H
 
-#include "publish/judge.h"
+#include "publish/rules.h"
 
 #include "base/memory.h"
 
@@ -42,19 +42,19 @@ static inline void fuzz_check_object(const khub__bytes *file, const khub__object
 /* Asks no question of the disk: what stands beside a library is another test's. */
 static inline void fuzz_judge(const khub__object *o)
 {
-    static void (*const judges[])(const khub__judging *) = {
-        khub__judge_target, khub__judge_manylinux, khub__judge_loading, khub__judge_undefined,
-        khub__judge_python, khub__judge_torch,     khub__judge_codes,
+    static void (*const judges[])(const khub__case *) = {
+        khub__check_target, khub__check_manylinux, khub__check_loading, khub__check_undefined,
+        khub__check_python, khub__check_torch,     khub__check_codes,
     };
     khub__variant_name variant;
     khub_check_options options = {.manylinux = "manylinux_2_17", .python = "3.9", .macos = "13.0"};
     khub_check_report *report = khub__calloc(1, sizeof(*report));
     fuzz_check(report && khub__variant_name_parse(&variant, "torch-stable-abi210-cu128-x86_64-linux"));
     for (int named = 0; named < 2; named++) {
-        khub__judging j = {report, o, &options, "k", named ? &variant : NULL};
+        khub__case j = {report, o, &options, "k", named ? &variant : NULL};
         for (size_t i = 0; i < sizeof(judges) / sizeof(*judges); i++)
             judges[i](&j);
-        khub__judge_functions(&j, "k");
+        khub__check_functions(&j, "k");
     }
     fuzz_check(!report->failed);
     for (size_t i = 0; i < report->count; i++)

@@ -317,21 +317,20 @@ static void judge_main(const build *b)
     judge_library_name(b);
     if (!b->variant || b->variant->framework != KHUB__NOARCH) judge_codes(b);
     for (size_t i = 0; i < b->main->objects.count; i++) {
-        khub__judging j = {b->c->report, &b->main->objects.items[i], &b->c->options, b->main->path,
-                           b->variant};
-        khub__judge_functions(&j, b->metadata.id);
+        khub__case j = {b->c->report, &b->main->objects.items[i], &b->c->options, b->main->path, b->variant};
+        khub__check_functions(&j, b->metadata.id);
     }
     b->c->report->file = NULL;
 }
 
-static int judge_libraries(const build *b)
+static int judge_libraries(const build *b, const char *variant)
 {
     int rc = KHUB_OK;
     for (size_t i = 0; rc == KHUB_OK && i < b->library_count; i++) {
         khub__opened_judge(&b->libraries[i], b->c, b->variant);
         if (&b->libraries[i] != b->main) continue;
         judge_main(b);
-        rc = khub__opened_load(b->main, b->c);
+        rc = khub__opened_load(b->main, b->c, variant);
     }
     return rc;
 }
@@ -395,7 +394,7 @@ static int check_all(build *b, khub__common *common, const char *variant)
     b->c->report->file = NULL;
     if (rc != KHUB_OK) return rc;
     judge_variant(b, variant);
-    rc = judge_libraries(b);
+    rc = judge_libraries(b, b->variant ? variant : NULL);
     return rc == KHUB_OK ? check_layers(b) : rc;
 }
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "kernel/repository.h"
 #include "platform/version.h"
 #include "publish/checking.h"
@@ -16,7 +17,7 @@ static int check_library(khub__checking *c, const char *path)
     if (!parent) return khub__fail_memory(c->err, "checking a library");
     int rc = khub__opened_open(&opened, c, "", "", path);
     if (rc == KHUB_OK) khub__opened_judge(&opened, c, khub__variant_name_parse(&name, folder) ? &name : NULL);
-    if (rc == KHUB_OK) rc = khub__opened_load(&opened, c);
+    if (rc == KHUB_OK) rc = khub__opened_load(&opened, c, NULL);
     khub__opened_close(&opened);
     khub__free(parent);
     return rc;
@@ -59,7 +60,7 @@ static int check_libraries(khub__checking *c, const char *path)
         khub__opened opened;
         rc = khub__opened_open(&opened, c, path, path, names[i]);
         if (rc == KHUB_OK) khub__opened_judge(&opened, c, NULL);
-        if (rc == KHUB_OK) rc = khub__opened_load(&opened, c);
+        if (rc == KHUB_OK) rc = khub__opened_load(&opened, c, NULL);
         khub__opened_close(&opened);
         found++;
     }
@@ -86,6 +87,18 @@ static const char *own_name(const char *path)
     return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? name : NULL;
 }
 
+/* A repository at a path, or one that has a name already. */
+static int check_local(khub__checking *c, const char *path)
+{
+    char *name = khub__path_is_local(path) ? khub__strdup(path) : khub__path_join(".", path);
+    if (!name) return khub__fail_memory(c->err, "checking a kernel");
+    if (!c->name) c->name = name;
+    int rc = check_repository(c, path, path);
+    c->name = NULL;
+    khub__free(name);
+    return rc;
+}
+
 static int check_directory(khub__checking *c, const char *path)
 {
     khub__variant_name name;
@@ -101,7 +114,7 @@ static int check_directory(khub__checking *c, const char *path)
     const char *own = own_name(plain);
     if (own && khub__variant_name_parse(&name, own)) is_build = 1;
     int rc = is_build        ? khub__check_build(c, NULL, plain, plain, own)
-             : is_repository ? check_repository(c, plain, plain)
+             : is_repository ? check_local(c, plain)
                              : check_libraries(c, plain);
     khub__free(plain);
     return rc;
@@ -135,16 +148,24 @@ static int may_load(khub__checking *c, const char *repository)
 static int check_snapshot(khub__checking *c, const khub_snapshot *snapshot, const char *name)
 {
     char *blobs = blobs_of(khub_snapshot_path(snapshot));
-    if (!blobs) return khub__fail_memory(c->err, "checking a kernel");
+    khub__text exact = {0}; /* "ORG/NAME@COMMIT": the very files that are checked */
+    khub__text_addf(&exact, "%s@%s", khub_snapshot_repository(snapshot), khub_snapshot_commit(snapshot));
+    if (!blobs || exact.failed) {
+        khub__free(blobs);
+        khub__text_free(&exact);
+        return khub__fail_memory(c->err, "checking a kernel");
+    }
     c->also = blobs;
+    c->name = exact.data;
     c->report->file = name;
     khub__finding(c->report, "commit", KHUB_CHECK_LEVEL_NOTE, khub_snapshot_commit(snapshot), NULL,
                   "is %s at commit %s", khub_snapshot_repository(snapshot), khub_snapshot_commit(snapshot));
     int rc = may_load(c, khub_snapshot_repository(snapshot));
     c->report->file = NULL;
     if (rc == KHUB_OK) rc = check_repository(c, khub_snapshot_path(snapshot), name);
-    c->also = NULL;
+    c->also = c->name = NULL;
     khub__free(blobs);
+    khub__text_free(&exact);
     return rc;
 }
 
@@ -183,6 +204,7 @@ static int check_name(khub__checking *c, const char *name)
     int rc = khub__repository_find(&path, name, c->err);
     if (rc == KHUB_OK && path && khub__file_kind(path) == KHUB__FILE_NONE)
         rc = khub__fail(c->err, KHUB_E_NOTFOUND, "%s: there is no such file or directory", path);
+    c->name = name;
     if (rc == KHUB_OK) rc = path ? check_directory(c, path) : check_remote(c, name);
     khub__free(path);
     return rc;

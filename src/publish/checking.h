@@ -3,11 +3,12 @@
 #define PUBLISH_CHECKING_H
 
 #include "kernel/metadata.h"
-#include "publish/judge.h"
+#include "publish/rules.h"
 
 typedef struct khub__checking {
     khub_check_report *report;
     khub_check_options options; /* with the defaults filled in */
+    const char *name;           /* what khub_get calls the repository; NULL: it is none */
     const char *also;           /* where links of a build may lead (the cache's blobs); NULL: nowhere else */
     khub_error *err;
 } khub__checking;
@@ -29,9 +30,9 @@ void khub__opened_close(khub__opened *opened);
 /* Judges each object of it by itself. `variant`: of the build that it is in; NULL: none. */
 void khub__opened_judge(const khub__opened *opened, khub__checking *c, const khub__variant_name *variant);
 
-/* Loads it in a child process, if the options say so and it is for this machine. That it doesn't load is a
- * finding. */
-int khub__opened_load(const khub__opened *opened, khub__checking *c);
+/* Loads it in a child process, if the options say so and it is for this machine: as the build `variant` of
+ * the repository, if there is one. That it doesn't load is a finding. */
+int khub__opened_load(const khub__opened *opened, khub__checking *c, const char *variant);
 
 /* 1 for a name that libraries have: *.so, *.so.N, *.dylib, *.dll, *.pyd. */
 int khub__is_library_name(const char *name);

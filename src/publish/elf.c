@@ -215,7 +215,7 @@ static int read_dynamic(elf_file *f)
     if (!f->strings || !fits(f, f->strings, f->strings_bytes))
         return fail_damaged(f, "its names lie outside of the file");
     for (size_t i = 0; get_dynamic(f, table, i, &d); i++) {
-        if (d.d_tag != DT_NEEDED) continue;
+        if (d.d_tag != DT_NEEDED && d.d_tag != DT_AUXILIARY && d.d_tag != DT_FILTER) continue;
         const char *name = text_at(f, d.d_un.d_val);
         if (!name) return fail_damaged(f, "the name of a library that it needs lies outside of the file");
         khub__names_add(&f->out->needed, name);

@@ -41,7 +41,8 @@ static const char *plain_words(const char *words, const char *path)
 /* What other findings say already, or what says something about this machine alone. */
 static int is_known(const khub__object *object, const khub__trial *trial)
 {
-    return trial->number == KHUB_E_UNSUPPORTED || needs_more(object);
+    if (trial->number == KHUB_E_UNSUPPORTED || trial->number == KHUB_E_OFFLINE) return 1;
+    return trial->number == KHUB_E_LOAD && needs_more(object);
 }
 
 static void report(khub_check_report *to, const khub__opened *opened, const khub__object *object,
@@ -70,14 +71,15 @@ static void report(khub_check_report *to, const khub__opened *opened, const khub
     }
 }
 
-int khub__opened_load(const khub__opened *opened, khub__checking *c)
+int khub__opened_load(const khub__opened *opened, khub__checking *c, const char *variant)
 {
     const khub__object *object = NULL;
     for (size_t i = 0; i < opened->objects.count; i++)
         if (khub__trial_can(&opened->objects.items[i])) object = &opened->objects.items[i];
     if (!c->options.load || !object) return KHUB_OK;
     khub__trial trial;
-    int rc = khub__trial_load(&trial, opened->path, c->err);
+    const khub__trial_of what = {opened->path, variant ? c->name : NULL, variant, c->options.hub};
+    int rc = khub__trial_load(&trial, &what, c->err);
     c->report->file = opened->shown;
     if (rc == KHUB_OK) report(c->report, opened, object, &trial);
     c->report->file = NULL;

@@ -3,7 +3,7 @@
  * the tool of the Python Packaging Authority that judges wheels (manylinux-policy.json, 6.4). A version that
  * the policy lists has everything older beside it, so the newest one tells it all; tests/oracle/test_check.py
  * holds each version against the policy. */
-#include "publish/judge.h"
+#include "publish/rules.h"
 
 #include "base/error.h"
 #include "base/text.h"
@@ -149,23 +149,23 @@ static void collect(khub__groups *all, const khub__object *object, int machine)
 }
 
 /* One version, which is newer than what is wanted. */
-static void report_version(const khub__judging *j, const khub__group *g, int found)
+static void report_version(const khub__case *it, const khub__group *g, int found)
 {
-    const char *wanted = j->options->manylinux;
+    const char *wanted = it->options->manylinux;
     if (!strcmp(g->key, "GLIBC_PRIVATE"))
-        khub__finding_of(j->report, "manylinux", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+        khub__finding_of(it->report, "manylinux", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
                          "uses glibc's private interface, which changes with each release");
     else if (found == NOWHERE)
-        khub__finding_of(j->report, "manylinux", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+        khub__finding_of(it->report, "manylinux", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
                          "%s is newer than %s, and than %s, the last that khub knows", g->key, wanted,
                          levels[LEVELS - 1].name);
     else
-        khub__finding_of(j->report, "manylinux", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+        khub__finding_of(it->report, "manylinux", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
                          "%s comes with %s, and %s is wanted", g->key, levels[found].name, wanted);
 }
 
 /* What the library comes to, and the version that it comes from. */
-static void report_least(const khub__judging *j, const khub__groups *all, int machine)
+static void report_least(const khub__case *it, const khub__groups *all, int machine)
 {
     int least = machine == X86_64 ? 0 : find_level("manylinux_2_17");
     const khub__group *by = NULL;
@@ -175,27 +175,27 @@ static void report_least(const khub__judging *j, const khub__groups *all, int ma
             least = level_of(by->key, machine);
         }
     if (least == NOWHERE) return; /* that is told as an error */
-    khub__finding(j->report, "manylinux", KHUB_CHECK_LEVEL_NOTE, levels[least].name, NULL,
+    khub__finding(it->report, "manylinux", KHUB_CHECK_LEVEL_NOTE, levels[least].name, NULL,
                   "loads on systems from %s on%s%s%s%s%s", levels[least].name, by ? ", by " : "",
                   by ? by->key : "", by ? " (" : "", by ? by->names.items[0] : "", by ? ")" : "");
 }
 
-void khub__judge_manylinux(const khub__judging *j)
+void khub__check_manylinux(const khub__case *it)
 {
-    int machine = !strcmp(j->object->arch, "x86_64") ? X86_64 : AARCH64;
-    int wanted = find_level(j->options->manylinux);
-    if (j->object->format != KHUB__ELF || (machine == AARCH64 && strcmp(j->object->arch, "aarch64") != 0))
+    int machine = !strcmp(it->object->arch, "x86_64") ? X86_64 : AARCH64;
+    int wanted = find_level(it->options->manylinux);
+    if (it->object->format != KHUB__ELF || (machine == AARCH64 && strcmp(it->object->arch, "aarch64") != 0))
         return;
     khub__groups all = {0};
-    collect(&all, j->object, machine);
+    collect(&all, it->object, machine);
     if (khub__groups_sort(&all)) {
         for (size_t i = 0; i < all.count; i++) {
             int found = level_of(all.items[i].key, machine);
-            if (found > wanted) report_version(j, &all.items[i], found);
+            if (found > wanted) report_version(it, &all.items[i], found);
         }
-        report_least(j, &all, machine);
+        report_least(it, &all, machine);
     } else {
-        j->report->failed = 1;
+        it->report->failed = 1;
     }
     khub__groups_free(&all);
 }

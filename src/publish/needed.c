@@ -1,6 +1,6 @@
 /* The libraries that a library needs: whether they are where it will be loaded, and where it looks for them.
  */
-#include "publish/judge.h"
+#include "publish/rules.h"
 
 #include "base/memory.h"
 #include "base/path.h"
@@ -34,31 +34,31 @@ static int leads_up(const char *place, size_t length)
 }
 
 /* One place of the search path. */
-static void judge_place(const khub__judging *j, const char *place)
+static void judge_place(const khub__case *it, const char *place)
 {
     size_t length = strlen(place);
     if (length == 0)
-        khub__finding(j->report, "rpath", KHUB_CHECK_LEVEL_ERROR, "", NULL,
+        khub__finding(it->report, "rpath", KHUB_CHECK_LEVEL_ERROR, "", NULL,
                       "an empty place in its search path means whatever directory the program runs in");
     else if (!own_directory(place, length))
-        khub__finding(j->report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
+        khub__finding(it->report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
                       "looks for libraries in %s, a place of the machine it was built on; only %s, its own "
                       "directory, comes along",
-                      place, own_token(j->object));
+                      place, own_token(it->object));
     else if (leads_up(place, length))
-        khub__finding(j->report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
+        khub__finding(it->report, "rpath", KHUB_CHECK_LEVEL_ERROR, place, NULL,
                       "looks for libraries in %s, which leads out of the build", place);
 }
 
 /* Calls `take` with each place of the search paths, until it returns other than 0, which is returned. */
-static int each_place(const khub__judging *j,
-                      int (*take)(const khub__judging *, const char *, size_t, void *), void *user)
+static int each_place(const khub__case *it, int (*take)(const khub__case *, const char *, size_t, void *),
+                      void *user)
 {
-    const char *separators = j->object->format == KHUB__ELF ? ":" : "";
-    for (size_t i = 0; i < j->object->paths.count; i++)
-        for (const char *at = j->object->paths.items[i];; at++) {
+    const char *separators = it->object->format == KHUB__ELF ? ":" : "";
+    for (size_t i = 0; i < it->object->paths.count; i++)
+        for (const char *at = it->object->paths.items[i];; at++) {
             size_t length = strcspn(at, separators);
-            int rc = take(j, at, length, user);
+            int rc = take(it, at, length, user);
             if (rc) return rc;
             at += length;
             if (!*at) break;
@@ -66,10 +66,10 @@ static int each_place(const khub__judging *j,
     return 0;
 }
 
-static int take_copy(const khub__judging *j, const char *place, size_t length, void *user)
+static int take_copy(const khub__case *it, const char *place, size_t length, void *user)
 {
     char *copy = khub__strndup(place, length);
-    (void)j;
+    (void)it;
     if (!copy) return -1;
     khub__names *places = user;
     khub__names_add(places, copy);
@@ -78,15 +78,15 @@ static int take_copy(const khub__judging *j, const char *place, size_t length, v
 }
 
 /* Each place once: linkers leave many empty ones behind. */
-static void judge_places(const khub__judging *j)
+static void judge_places(const khub__case *it)
 {
     khub__names places = {0};
-    if (each_place(j, take_copy, &places) != 0) j->report->failed = 1;
-    for (size_t i = 0; i < places.count && !j->report->failed; i++) {
+    if (each_place(it, take_copy, &places) != 0) it->report->failed = 1;
+    for (size_t i = 0; i < places.count && !it->report->failed; i++) {
         size_t before = 0;
         while (strcmp(places.items[before], places.items[i]) != 0)
             before++;
-        if (before == i) judge_place(j, places.items[i]);
+        if (before == i) judge_place(it, places.items[i]);
     }
     for (size_t i = 0; i < places.count; i++)
         khub__free((void *)(uintptr_t)places.items[i]);
@@ -106,25 +106,25 @@ static int is_in(const char *directory, const char *rest, size_t length, const c
 }
 
 /* Is the library `user` in this place, as far as the place comes along with the build? */
-static int take_to_find(const khub__judging *j, const char *place, size_t length, void *user)
+static int take_to_find(const khub__case *it, const char *place, size_t length, void *user)
 {
     size_t token = own_directory(place, length);
-    char *directory = token ? khub__path_parent(j->path) : NULL;
+    char *directory = token ? khub__path_parent(it->path) : NULL;
     int found = !token ? 0 : directory ? is_in(directory, place + token, length - token, user) : -1;
     khub__free(directory);
     return found;
 }
 
 /* 1: stands beside the library, whether it is looked for there or not; -1: no memory. */
-static int is_beside(const khub__judging *j, const char *name)
+static int is_beside(const khub__case *it, const char *name)
 {
-    char *directory = khub__path_parent(j->path);
+    char *directory = khub__path_parent(it->path);
     int found = directory ? is_in(directory, "", 0, name) : -1;
     khub__free(directory);
     return found;
 }
 
-int khub__is_promised(const khub__judging *j, const char *provider)
+int khub__is_promised(const khub__case *it, const char *provider)
 {
     static const struct {
         const char *provider, *backend;
@@ -133,7 +133,7 @@ int khub__is_promised(const khub__judging *j, const char *provider)
                  {"rocm", "rocm"},
                  {"level-zero", "xpu"},
                  {"sycl", "xpu"}};
-    const khub__variant_name *v = j->variant;
+    const khub__variant_name *v = it->variant;
     if (!strcmp(provider, "tvm-ffi")) return !v || v->framework == KHUB__TVM_FFI;
     if (!strncmp(provider, "torch", 5) || !strcmp(provider, "python"))
         return !v || v->framework != KHUB__TVM_FFI;
@@ -189,10 +189,10 @@ static int starts(const char *text, const char *with)
 }
 
 /* Is it on every system that the library is for? */
-static int is_systems(const khub__judging *j, const char *name)
+static int is_systems(const khub__case *it, const char *name)
 {
-    if (j->object->format == KHUB__ELF) return khub__manylinux_has(name);
-    if (j->object->format == KHUB__PE) return is_windows_own(name) || same_word(name, "python3.dll");
+    if (it->object->format == KHUB__ELF) return khub__manylinux_has(name);
+    if (it->object->format == KHUB__PE) return is_windows_own(name) || same_word(name, "python3.dll");
     return starts(name, "/usr/lib/") || starts(name, "/System/Library/");
 }
 
@@ -214,60 +214,60 @@ const khub__provider *khub__needed_provider(const khub__object *object, const ch
     return NULL;
 }
 
-static void refuse(const khub__judging *j, const char *name, const khub__provider *provider, int beside)
+static void refuse(const khub__case *it, const char *name, const khub__provider *provider, int beside)
 {
     int by_path = strchr(name, '/') && *name != '@';
     if (provider && !strcmp(provider->name, "python"))
-        khub__finding(j->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
+        khub__finding(it->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
                       "needs %s: a kernel must load into any Python, or none; don't link with it", name);
     else if (by_path)
-        khub__finding(j->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
+        khub__finding(it->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
                       "needs %s by its path, which is nowhere else", name);
     else if (beside)
-        khub__finding(j->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
+        khub__finding(it->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
                       "needs %s, which stands beside it but isn't looked for there: link with -rpath '%s'",
-                      name, own_token(j->object));
+                      name, own_token(it->object));
     else
-        khub__finding(j->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
+        khub__finding(it->report, "needed", KHUB_CHECK_LEVEL_ERROR, name, NULL,
                       "needs %s%s%s%s, which neither is on every system nor stands beside it%s", name,
                       provider ? " (" : "", provider ? provider->words : "", provider ? ")" : "",
-                      provider && j->variant ? ", nor goes with the build's name" : "");
+                      provider && it->variant ? ", nor goes with the build's name" : "");
 }
 
 /* 1: it is where the loader looks, within the build; -1: no memory. */
-static int is_found(const khub__judging *j, const char *name, const char *plain)
+static int is_found(const khub__case *it, const char *name, const char *plain)
 {
     static const char own[] = "@loader_path/", any[] = "@rpath/";
-    if (j->object->format == KHUB__PE) return is_beside(j, name);
-    if (starts(name, own)) return is_beside(j, name + sizeof(own) - 1);
+    if (it->object->format == KHUB__PE) return is_beside(it, name);
+    if (starts(name, own)) return is_beside(it, name + sizeof(own) - 1);
     if (strchr(name, '/') && !starts(name, any)) return 0;
-    return each_place(j, take_to_find, (void *)(uintptr_t)plain);
+    return each_place(it, take_to_find, (void *)(uintptr_t)plain);
 }
 
-static void judge_library(const khub__judging *j, const char *name)
+static void judge_library(const khub__case *it, const char *name)
 {
-    const khub__provider *provider = khub__needed_provider(j->object, name);
+    const khub__provider *provider = khub__needed_provider(it->object, name);
     int is_python = provider && !strcmp(provider->name, "python"),
         by_path = strchr(name, '/') && *name != '@';
-    if (is_systems(j, name)) return;
-    if (provider && !is_python && !by_path && khub__is_promised(j, provider->name)) return;
+    if (is_systems(it, name)) return;
+    if (provider && !is_python && !by_path && khub__is_promised(it, provider->name)) return;
     const char *plain = starts(name, "@rpath/") ? name + strlen("@rpath/") : name;
-    int found = is_found(j, name, plain), beside = found || strchr(plain, '/') ? 0 : is_beside(j, plain);
+    int found = is_found(it, name, plain), beside = found || strchr(plain, '/') ? 0 : is_beside(it, plain);
     if (found < 0 || beside < 0)
-        j->report->failed = 1;
+        it->report->failed = 1;
     else if (!found)
-        refuse(j, name, provider, beside);
+        refuse(it, name, provider, beside);
 }
 
-void khub__judge_needed(const khub__judging *j)
+void khub__check_needed(const khub__case *it)
 {
-    const khub__names *needed = &j->object->needed;
-    khub__finding_of(j->report, "needed", KHUB_CHECK_LEVEL_NOTE, NULL, needed, "needs");
+    const khub__names *needed = &it->object->needed;
+    khub__finding_of(it->report, "needed", KHUB_CHECK_LEVEL_NOTE, NULL, needed, "needs");
     for (size_t i = 0; i < needed->count; i++)
-        judge_library(j, needed->items[i]);
-    judge_places(j);
-    if (j->object->old_path)
-        khub__finding(j->report, "rpath", KHUB_CHECK_LEVEL_WARNING, NULL, NULL,
+        judge_library(it, needed->items[i]);
+    judge_places(it);
+    if (it->object->old_path)
+        khub__finding(it->report, "rpath", KHUB_CHECK_LEVEL_WARNING, NULL, NULL,
                       "has DT_RPATH, which comes before LD_LIBRARY_PATH: link with --enable-new-dtags for "
                       "DT_RUNPATH");
 }

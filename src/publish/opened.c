@@ -68,11 +68,11 @@ static int is_for_another(const khub__objects *objects, size_t i, const khub__va
 static void judge_object(const khub__opened *opened, size_t i, khub__checking *c,
                          const khub__variant_name *variant)
 {
-    static void (*const judges[])(const khub__judging *) = {
-        khub__judge_target,    khub__judge_manylinux, khub__judge_needed, khub__judge_loading,
-        khub__judge_undefined, khub__judge_python,    khub__judge_torch,  khub__judge_codes,
+    static void (*const judges[])(const khub__case *) = {
+        khub__check_target,    khub__check_manylinux, khub__check_needed, khub__check_loading,
+        khub__check_undefined, khub__check_python,    khub__check_torch,  khub__check_codes,
     };
-    khub__judging j = {c->report, &opened->objects.items[i], &c->options, opened->path, variant};
+    khub__case j = {c->report, &opened->objects.items[i], &c->options, opened->path, variant};
     khub__text label = {0}; /* "libx.dylib (aarch64)" for a part of a universal file */
     khub__text_add(&label, opened->shown);
     if (opened->objects.count > 1) khub__text_addf(&label, " (%s)", j.object->arch);

@@ -2,7 +2,7 @@
  * another one in each version. */
 #include "kernel/provider.h"
 #include "platform/version.h"
-#include "publish/judge.h"
+#include "publish/rules.h"
 
 #include <string.h>
 
@@ -105,11 +105,11 @@ static void collect(uses *u, const khub__object *object)
 }
 
 /* The version whose stable interface may be used; NULL: another interface may be used too. */
-static const char *wanted_version(const khub__judging *j, char buffer[KHUB__VERSION_TEXT])
+static const char *wanted_version(const khub__case *it, char buffer[KHUB__VERSION_TEXT])
 {
-    if (j->options->torch) return j->options->torch;
-    if (!j->variant || j->variant->framework != KHUB__TORCH_STABLE) return NULL;
-    return khub__version_text(j->variant->version, buffer);
+    if (it->options->torch) return it->options->torch;
+    if (!it->variant || it->variant->framework != KHUB__TORCH_STABLE) return NULL;
+    return khub__version_text(it->variant->version, buffer);
 }
 
 static int is_newer(const char *a, const char *b)
@@ -120,39 +120,39 @@ static int is_newer(const char *a, const char *b)
     return khub__version_compare(x, y) > 0;
 }
 
-static void report_stable(const khub__judging *j, const uses *u, const char *wanted)
+static void report_stable(const khub__case *it, const uses *u, const char *wanted)
 {
     const char *newest = NULL;
     for (size_t i = 0; i < u->stable.count; i++) {
         const khub__group *g = &u->stable.items[i];
         if (!newest || is_newer(g->key, newest)) newest = g->key;
         if (wanted && is_newer(g->key, wanted))
-            khub__finding_of(j->report, "torch", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+            khub__finding_of(it->report, "torch", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
                              "uses what PyTorch %s added to its stable interface, and %s is wanted", g->key,
                              wanted);
     }
     if (newest)
-        khub__finding(j->report, "torch", KHUB_CHECK_LEVEL_NOTE, newest, NULL,
+        khub__finding(it->report, "torch", KHUB_CHECK_LEVEL_NOTE, newest, NULL,
                       "uses PyTorch's stable interface as of %s%s", newest,
                       !strcmp(newest, "2.9") ? " or older" : "");
 }
 
-void khub__judge_torch(const khub__judging *j)
+void khub__check_torch(const khub__case *it)
 {
     uses u = {0};
     char buffer[KHUB__VERSION_TEXT];
-    const char *wanted = wanted_version(j, buffer);
-    collect(&u, j->object);
+    const char *wanted = wanted_version(it, buffer);
+    collect(&u, it->object);
     khub__names_sort(&u.cxx);
     khub__names_sort(&u.unknown);
     if (khub__groups_sort(&u.stable))
-        report_stable(j, &u, wanted);
+        report_stable(it, &u, wanted);
     else
-        j->report->failed = 1;
+        it->report->failed = 1;
     if (wanted)
-        khub__finding_of(j->report, "torch", KHUB_CHECK_LEVEL_ERROR, "", &u.cxx,
+        khub__finding_of(it->report, "torch", KHUB_CHECK_LEVEL_ERROR, "", &u.cxx,
                          "uses PyTorch's C++, which isn't stable");
-    khub__finding_of(j->report, "torch", KHUB_CHECK_LEVEL_WARNING, "?", &u.unknown,
+    khub__finding_of(it->report, "torch", KHUB_CHECK_LEVEL_WARNING, "?", &u.unknown,
                      "uses what may be of a PyTorch newer than khub's list");
     khub__names_free(&u.cxx);
     khub__names_free(&u.unknown);

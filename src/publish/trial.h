@@ -21,8 +21,15 @@ typedef struct khub__trial {
 /* 1 when it is a library for this system and machine. */
 int khub__trial_can(const khub__object *object);
 
-/* Loads the library at `path` in a child process, as khub_get would: after libtvm_ffi, if that is there.
- * KHUB_E_IO: there can be no child; KHUB_E_NOMEM. */
-int khub__trial_load(khub__trial *out, const char *path, khub_error *err);
+/* What is loaded: the build `variant` of the kernel `name`, as khub_get gets it, with all that has to be
+ * proven before; without a name (NULL) the library at `path`, as it is. */
+typedef struct khub__trial_of {
+    const char *path, *name, *variant;
+    const khub_hub_options *hub; /* may be NULL */
+} khub__trial_of;
+
+/* Loads it in a child process, which asks nothing of the network. KHUB_E_IO: there can be no child;
+ * KHUB_E_NOMEM. */
+int khub__trial_load(khub__trial *out, const khub__trial_of *what, khub_error *err);
 
 #endif

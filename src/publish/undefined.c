@@ -1,5 +1,5 @@
 /* The symbols that a library lacks, sorted by who is meant to have them. */
-#include "publish/judge.h"
+#include "publish/rules.h"
 
 static const char nobody[] = "nobody", usual[] = "libpthread";
 
@@ -59,42 +59,42 @@ static int all_versioned(const khub__object *object)
     return 1;
 }
 
-static void report_group(const khub__judging *j, const khub__group *g)
+static void report_group(const khub__case *it, const khub__group *g)
 {
-    if (is_optional(g->key) && !khub__is_promised(j, g->key))
-        khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+    if (is_optional(g->key) && !khub__is_promised(it, g->key))
+        khub__finding_of(it->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
                          "lacks symbols of %s, which doesn't go with the build's name", g->key);
     else if (strcmp(g->key, "sanitizer") == 0)
-        khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+        khub__finding_of(it->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
                          "is an instrumented build, which loads into instrumented programs alone");
-    else if (strcmp(g->key, usual) == 0 && all_versioned(j->object))
+    else if (strcmp(g->key, usual) == 0 && all_versioned(it->object))
         khub__finding_of(
-            j->report, "undefined", KHUB_CHECK_LEVEL_WARNING, g->key, &g->names,
+            it->report, "undefined", KHUB_CHECK_LEVEL_WARNING, g->key, &g->names,
             "uses libdl or libpthread without needing them, so it counts on a program that has them: "
             "link with -ldl -lpthread");
     else if (strcmp(g->key, nobody) != 0)
-        khub__finding(j->report, "undefined", KHUB_CHECK_LEVEL_NOTE, g->key, &g->names, "%zu symbol%s of %s",
+        khub__finding(it->report, "undefined", KHUB_CHECK_LEVEL_NOTE, g->key, &g->names, "%zu symbol%s of %s",
                       g->names.count, g->names.count == 1 ? "" : "s", g->key);
-    else if (j->object->format == KHUB__ELF && all_versioned(j->object))
-        khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
+    else if (it->object->format == KHUB__ELF && all_versioned(it->object))
+        khub__finding_of(it->report, "undefined", KHUB_CHECK_LEVEL_ERROR, g->key, &g->names,
                          "lacks symbols that nothing it needs has");
     else
-        khub__finding_of(j->report, "undefined", KHUB_CHECK_LEVEL_NOTE, "others", &g->names,
+        khub__finding_of(it->report, "undefined", KHUB_CHECK_LEVEL_NOTE, "others", &g->names,
                          "lacks symbols that one of the libraries it needs should have");
 }
 
-void khub__judge_undefined(const khub__judging *j)
+void khub__check_undefined(const khub__case *it)
 {
     khub__groups all = {0};
-    for (size_t i = 0; i < j->object->symbol_count; i++) {
-        const khub__object_symbol *s = &j->object->symbols[i];
+    for (size_t i = 0; i < it->object->symbol_count; i++) {
+        const khub__object_symbol *s = &it->object->symbols[i];
         if (s->undefined && !(s->weak && !s->version))
-            khub__groups_add(&all, provider_of(j->object, s), s->name);
+            khub__groups_add(&all, provider_of(it->object, s), s->name);
     }
     if (khub__groups_sort(&all))
         for (size_t i = 0; i < all.count; i++)
-            report_group(j, &all.items[i]);
+            report_group(it, &all.items[i]);
     else
-        j->report->failed = 1;
+        it->report->failed = 1;
     khub__groups_free(&all);
 }

@@ -181,6 +181,7 @@ def test_libraries_and_where_they_are_looked_for(tmp_path):
                                      ("rpath", "$ORIGIN/../lib"), ("rpath", ""), ("rpath", None)}
     found = check(library(torch.replace("cpu", "cu128")))
     assert faults(found) == never | {("needed", "libbeside.so"), ("needed", "libbelow.so")}
+    assert {("needed", "libaux.so"), ("needed", "libfilter.so")} == faults(check(made(tmp_path, "k.so", "", "-Wl,--auxiliary,libaux.so")) + check(made(tmp_path, "l.so", "", "-Wl,-F,libfilter.so")))
     assert "-rpath '$ORIGIN'" in [f for f in found if f["value"] == "libbeside.so"][0]["words"]
 
 

@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from small_hub import Hub, fake, khub
+from small_hub import VARIANT, Hub, fake, khub
 
 
 @pytest.fixture(scope="module")
@@ -17,6 +17,7 @@ def hub():
 def check(hub, cache, *arguments):
     """What is found, without what the build "for another machine" of small_hub is not."""
     run = khub(hub, cache, "check", "--json", *arguments)
+    assert run.stdout, run.stderr
     (answer,) = json.loads(run.stdout)["checks"]
     findings = [f for f in answer["findings"] if "aarch64" not in f["file"]]
     assert run.returncode == 1 and ("target", "error") in {(f["about"], f["level"]) for f in answer["findings"] if f not in findings}
@@ -39,6 +40,17 @@ def test_nothing_of_a_strangers_runs(hub, tmp_path):
     assert ("load", "error", "exit") in check(hub, tmp_path, "org/exit_on_load@v1", "--trust", "org")[0]
     assert not [f for f in check(hub, tmp_path, "org/exit_on_load@v1", "--trust", "org", "--no-load")[0] if f[0] == "load"]
     assert khub(hub, tmp_path, "get", "org/exit_on_load@v1").returncode == 4  # that it is in the cache doesn't make it trusted
+
+
+def test_what_was_changed_in_the_cache_does_not_run(hub, tmp_path):
+    hub.trusted["org"] = True
+    assert ("load", "error", "exit") in check(hub, tmp_path, "org/exit_on_load@v1")[0]
+    (library,) = tmp_path.glob(f"kernels--org--exit_on_load/snapshots/*/build/{VARIANT}/*.so")
+    blob = library.resolve()
+    blob.chmod(0o644)
+    blob.write_bytes(blob.read_bytes()[:-1] + b"\1")
+    found, _ = check(hub, tmp_path, "org/exit_on_load@v1", "--offline")
+    assert [f for f in found if f[0] == "load"] == [("load", "error", "refused")]
 
 
 def test_what_is_missing_in_metadata_comes_with_the_commit(hub, tmp_path):

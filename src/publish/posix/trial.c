@@ -2,9 +2,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "kernel/library.h"
 #include "kernel/runtime.h"
+
+#include <khub/kernel.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,22 +46,56 @@ static void send(int to, const char *text, size_t length)
     }
 }
 
-static void load(int to, const char *path)
+static void send_reason(int to, const khub_error *why)
+{
+    char start[24];
+    send(to, start, (size_t)snprintf(start, sizeof(start), "R%d ", (int)why->code));
+    send(to, why->message, strlen(why->message) + 1);
+}
+
+static void send_name(int to, const char *name)
+{
+    send(to, name, strlen(name));
+    send(to, "\n", 1);
+}
+
+static void load_library(int to, const char *path)
 {
     const khub__library *library;
     khub_error why = {0};
     khub__runtime_open(NULL); /* without it, the loader says what is missing */
     if (khub__library_open(&library, path, NULL, &why) != KHUB_OK) {
-        char start[24];
-        send(to, start, (size_t)snprintf(start, sizeof(start), "R%d ", (int)why.code));
-        send(to, why.message, strlen(why.message) + 1);
+        send_reason(to, &why);
         return;
     }
     send(to, "L", 1);
-    for (size_t i = 0; i < library->function_count; i++) {
-        send(to, library->functions[i].name, strlen(library->functions[i].name));
-        send(to, "\n", 1);
+    for (size_t i = 0; i < library->function_count; i++)
+        send_name(to, library->functions[i].name);
+    send(to, "", 1);
+}
+
+static void load_kernel(int to, const khub__trial_of *what)
+{
+    khub_kernel *kernel;
+    khub_get_options get;
+    khub_hub_options hub = {0};
+    khub_error why = {0};
+    KHUB_INIT(&get);
+    get.variant = what->variant;
+    get.hub = &hub;
+    int rc = khub__options(&hub, sizeof(hub), what->hub, "khub_hub_options", &why);
+    hub.struct_size = sizeof(hub);
+    hub.offline = 1;
+    hub.progress = NULL; /* the parent's */
+    if (rc == KHUB_OK) rc = khub_get(&kernel, what->name, &get, &why);
+    if (rc != KHUB_OK) {
+        send_reason(to, &why);
+        return;
     }
+    send(to, "L", 1);
+    const khub_function_info *info;
+    for (size_t i = 0; (info = khub_kernel_function_info(kernel, i)) != NULL; i++)
+        send_name(to, info->name);
     send(to, "", 1);
 }
 
@@ -71,12 +108,15 @@ static void be_quiet(void)
     dup2(nothing, STDOUT_FILENO);
 }
 
-static void be_child(int to, const char *path)
+static void be_child(int to, const khub__trial_of *what)
 {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     be_quiet();
-    load(to, path);
+    if (what->name)
+        load_kernel(to, what);
+    else
+        load_library(to, what->path);
     _exit(0); /* the functions that this process has for its own end are not the child's */
 }
 
@@ -159,20 +199,20 @@ static int watch(khub__trial *out, pid_t child, int from, khub_error *err)
     return rc;
 }
 
-int khub__trial_load(khub__trial *out, const char *path, khub_error *err)
+int khub__trial_load(khub__trial *out, const khub__trial_of *what, khub_error *err)
 {
     int ends[2];
     memset(out, 0, sizeof(*out));
-    if (pipe(ends) != 0) return khub__fail_errno(err, path, "load it in another process");
+    if (pipe(ends) != 0) return khub__fail_errno(err, what->path, "load it in another process");
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        be_child(ends[1], path);
+        be_child(ends[1], what);
     }
     close(ends[1]);
-    int rc = child < 0 ? khub__fail_errno(err, path, "load it in another process")
+    int rc = child < 0 ? khub__fail_errno(err, what->path, "load it in another process")
                        : watch(out, child, ends[0], err);
     close(ends[0]);
     return rc;
