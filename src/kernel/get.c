@@ -138,6 +138,14 @@ static int open_library(khub_kernel *kernel, const char *path, const khub__prove
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);
 }
 
+/* What serves which layer is told by what was proven, too. */
+static void take_layers(khub_kernel *kernel, khub__judging *judging)
+{
+    khub__proven *proven = &judging->proven;
+    kernel->layers_text = (khub__layers_text){judging->is_proven, proven->layers, proven->layers_bytes};
+    proven->layers = NULL;
+}
+
 /* Exactly what was proven, if it had to be. Somebody who opens a library for writing after that is let in,
  * and what is loaded is a copy in memory, proven anew. */
 static int load(khub_kernel *kernel, khub__judging *judging, khub_error *err)
@@ -157,6 +165,7 @@ static int load(khub_kernel *kernel, khub__judging *judging, khub_error *err)
         if (rc == KHUB_OK) rc = open_library(kernel, path, proven, &why);
     }
     khub__free(path);
+    if (rc == KHUB_OK) take_layers(kernel, judging);
     return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
 }
 

@@ -197,17 +197,26 @@ int khub__judge_bring(khub__judging *j, khub_error *err)
     return remote_of(j) ? khub__remote_bring(remote_of(j), &j->files, err) : KHUB_OK;
 }
 
-int khub__judge_content(khub__judging *j, int copy, khub_error *err)
+static int prove(khub__judging *j, int copy, khub_error *err)
 {
     const khub__digest_claim *claim = j->has_claim ? &j->claim : NULL;
+    int rc = khub__proof_content(&j->proven, &j->proof, claim, copy, err);
+    int undecided = rc == KHUB_E_UNTRUSTED && !j->proof.damaged_count && khub_trust_holds(j->kernel->trust);
+    if (copy || !undecided) return rc;
+    khub_error_clear(err); /* somebody writes to a file */
+    return khub__proof_content(&j->proven, &j->proof, claim, 1, err);
+}
+
+int khub__judge_content(khub__judging *j, int copy, khub_error *err)
+{
     khub_error why = {0};
     if (!is_to_be_proven(j)) return KHUB_OK;
     khub__proven_drop(&j->proven);
-    int rc = khub__proof_content(&j->proven, &j->proof, claim, copy, &why);
-    if (rc == KHUB_E_UNTRUSTED && j->proof.damaged_count && !j->way->verifies) {
+    int rc = prove(j, copy, &why);
+    if (rc == KHUB_E_UNTRUSTED && j->proof.damaged_count) {
         rc = mend(j, err);
         khub_error_clear(&why);
-        if (rc == KHUB_OK) rc = khub__proof_content(&j->proven, &j->proof, claim, copy, &why);
+        if (rc == KHUB_OK) rc = prove(j, copy, &why);
         if (rc == KHUB_E_UNTRUSTED && j->proof.damaged_count) rc = khub__proof_refuse_damage(&j->proof, err);
     }
     j->is_proven = rc == KHUB_OK;

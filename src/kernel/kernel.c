@@ -24,6 +24,7 @@ void khub_kernel_close(khub_kernel *kernel)
     free_infos(kernel);
     if (kernel->own_layers) khub__layers_free(kernel->own_layers);
     khub__free(kernel->own_layers);
+    khub__free(kernel->layers_text.text);
     khub_trust_free(kernel->trust);
     khub__free(kernel->commit);
     khub__free(kernel->build);
@@ -171,6 +172,14 @@ static void take_layers(khub_kernel *kernel, khub__layers *layers)
     }
 }
 
+/* From what was proven, or where nothing was, from the build. One that isn't there has no layers. */
+static int read_text(khub__layers *out, const khub__layers_text *from, const char *path, khub_error *err)
+{
+    if (from->text) return khub__layers_parse(out, from->text, from->bytes, path, err);
+    if (from->is_proven || khub__file_kind(path) == KHUB__FILE_NONE) return KHUB_OK;
+    return khub__layers_read(out, path, err);
+}
+
 static int read_layers(khub_kernel *kernel, khub_error *err)
 {
     if (kernel->kept_layers) kernel->layers = atomic_load(&kernel->kept_layers->read);
@@ -178,7 +187,8 @@ static int read_layers(khub_kernel *kernel, khub_error *err)
     char *path = khub__path_join(kernel->build, "layers.json");
     khub__layers *layers = khub__calloc(1, sizeof(*layers));
     int rc = path && layers ? KHUB_OK : khub__fail_memory(err, "reading layers.json");
-    if (rc == KHUB_OK && khub__file_kind(path) != KHUB__FILE_NONE) rc = khub__layers_read(layers, path, err);
+    const khub__layers_text *from = kernel->kept_layers ? &kernel->kept_layers->text : &kernel->layers_text;
+    if (rc == KHUB_OK) rc = read_text(layers, from, path, err);
     khub__free(path);
     if (rc == KHUB_OK)
         take_layers(kernel, layers);

@@ -9,9 +9,17 @@
 
 #include <stdatomic.h>
 
+/* The text of layers.json that was proven with the build; else it is read from there. */
+typedef struct khub__layers_text {
+    int is_proven;
+    char *text; /* NULL: the build has none */
+    size_t bytes;
+} khub__layers_text;
+
 /* layers.json of a build that is kept for good, read by the first that asks. */
 typedef struct khub__kept_layers {
     _Atomic(const khub__layers *) read; /* NULL: not yet */
+    khub__layers_text text;
 } khub__kept_layers;
 
 struct khub_kernel {
@@ -25,6 +33,7 @@ struct khub_kernel {
     const khub__layers *layers;     /* NULL: not read yet */
     khub__layers *own_layers;       /* the same, where they are this view's to free */
     khub__kept_layers *kept_layers; /* where they are shared; NULL: nowhere */
+    khub__layers_text layers_text;  /* what they are read from */
 };
 
 #endif

@@ -23,6 +23,9 @@ typedef struct entry {
     int64_t version;
     khub_trust *trust;
     const khub__library *library;
+    int is_proven;
+    char *layers; /* as the kernel's; NULL: it has none */
+    size_t layers_bytes;
 } entry;
 
 static _Atomic(const entry *) heads[HEADS];
@@ -111,10 +114,21 @@ static void free_entry(entry *e)
     khub__free(e->variant);
     khub__free(e->build);
     khub__free(e->commit);
+    if (e->layers) khub__free(e->layers->text.text);
     khub__free(e->layers);
     khub__marks_free(e->marks);
     khub_trust_free(e->trust);
     khub__free(e);
+}
+
+/* What the layers are read from once they are asked for. 0: no memory. */
+static int keep_text(khub__kept_layers *to, const khub_kernel *kernel)
+{
+    const khub__layers_text *from = &kernel->layers_text;
+    if (!to) return 0;
+    to->text = (khub__layers_text){from->is_proven, NULL, from->bytes};
+    if (from->text) to->text.text = khub__strndup(from->text, from->bytes);
+    return !to->text.text == !from->text;
 }
 
 /* Takes the marks over. NULL: no memory. */
@@ -134,7 +148,8 @@ static entry *new_entry(const khub_kernel *kernel, const char *key, khub__marks 
                  .version = kernel->version,
                  .trust = khub__trust_share(kernel->trust),
                  .library = kernel->library};
-    if (e->key && e->variant && e->build && e->layers && !e->commit == !kernel->commit) return e;
+    if (e->key && e->variant && e->build && !e->commit == !kernel->commit && keep_text(e->layers, kernel))
+        return e;
     free_entry(e);
     return NULL;
 }

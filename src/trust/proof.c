@@ -11,6 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define LAYERS "layers.json"
+enum { LAYERS_MAX = 16 << 20 };
+
 /* A file that ought to be in the build. */
 typedef struct item {
     const char *path;                     /* inside the build */
@@ -20,7 +23,8 @@ typedef struct item {
     khub__hashed hashed;                  /* for the digest */
     khub__identity identity;
     khub__held held;
-    int is_library, others, settled;
+    int is_library, is_layers; /* both are held until they are handed over */
+    int others, settled;
 } item;
 
 /* All of them, while they are judged. */
@@ -245,7 +249,12 @@ static int compare_size(const check *c, const item *it, int *differs)
     return damage(c, it, words);
 }
 
-/* A library is loaded after it was hashed: until then nobody may be able to write to it. */
+static int is_held(const item *it)
+{
+    return it->is_library || it->is_layers;
+}
+
+/* It is used after it was hashed: until then nobody may be able to write to it. */
 static int must_copy(const check *c, const item *it)
 {
     return it->is_library && !c->proof->whole && !it->held.copied &&
@@ -297,7 +306,7 @@ static int prove_item(const check *c, item *it)
     if (!it->name[0] && c->proof->store) take_link_name(it, path);
     int rc = hold(c, it, path);
     if (rc == KHUB_OK && it->held.fd >= 0) rc = prove(c, it, path);
-    if (!it->is_library) khub__held_drop(&it->held);
+    if (!is_held(it)) khub__held_drop(&it->held);
     khub__free(path);
     return rc;
 }
@@ -339,6 +348,7 @@ static item *new_item(check *c, const char *path)
     item *it = &c->items[c->count++];
     it->path = it->hashed.path = path;
     it->is_library = is_library(path);
+    it->is_layers = !strcmp(path, LAYERS);
     it->held.fd = -1;
     return it;
 }
@@ -416,12 +426,11 @@ static int look_at(check *c, item *it, int *fit)
     char *path = full_path(c, it);
     if (!path) return no_memory(c->err);
     int rc = KHUB_OK;
-    if (it->is_library)
+    if (is_held(it))
         rc = hold(c, it, path);
     else if (khub__identify(&it->identity, &it->others, path, 0) != 0)
         it->others = 1;
-    *fit = rc == KHUB_OK && it->name[0] && !it->others && !c->proof->damaged_count &&
-           !(it->is_library && must_copy(c, it));
+    *fit = rc == KHUB_OK && it->name[0] && !it->others && !c->proof->damaged_count && !must_copy(c, it);
     khub__copy(it->content, sizeof(it->content), it->name);
     khub__free(path);
     return rc;
@@ -454,6 +463,19 @@ static int prove_all(check *c)
     if (rc != KHUB_OK) return rc;
     if (c->proof->damaged_count) return khub__fail(c->err, KHUB_E_UNTRUSTED, "%s", c->proof->damage.message);
     return c->claim ? compare_digest(c) : KHUB_OK;
+}
+
+static int read_held(khub__bytes *out, const khub__held *held, const char *path, size_t most, khub_error *err)
+{
+    if (held->size > most)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: is %llu bytes long, at most %zu are read", path,
+                          (unsigned long long)held->size, most);
+    out->data = khub__malloc((size_t)held->size + 1);
+    if (!out->data) return no_memory(err);
+    khub__stream stream = khub__held_stream(held, path);
+    out->length = (size_t)held->size;
+    out->data[out->length] = 0;
+    return khub__stream_read(&stream, out->data, out->length, err);
 }
 
 /* ---- what comes of it ---- */
@@ -578,12 +600,27 @@ static void accept(const check *c, int believed)
     note_others(c);
 }
 
+/* The text of layers.json, from the bytes that were proven. */
+static int take_layers(khub__proven *out, const check *c, const item *it)
+{
+    khub__bytes bytes = {0};
+    int rc = read_held(&bytes, &it->held, it->path, LAYERS_MAX, c->err);
+    if (rc == KHUB_OK && !khub__held_still(&it->held))
+        rc = khub__fail(c->err, KHUB_E_UNTRUSTED, "%s/%s: is being written to while it is read",
+                        c->proof->build, it->path);
+    out->layers = bytes.data;
+    out->layers_bytes = bytes.length;
+    return rc;
+}
+
 static int hand_over(khub__proven *out, check *c)
 {
     int rc = KHUB_OK;
-    for (size_t i = 0; out && rc == KHUB_OK && i < c->count; i++)
-        if (c->items[i].is_library)
-            rc = khub__proven_add(out, c->items[i].path, c->items[i].content, &c->items[i].held, c->err);
+    for (size_t i = 0; out && rc == KHUB_OK && i < c->count; i++) {
+        item *it = &c->items[i];
+        if (it->is_layers) rc = take_layers(out, c, it);
+        if (it->is_library) rc = khub__proven_add(out, it->path, it->content, &it->held, c->err);
+    }
     return rc;
 }
 
@@ -658,19 +695,6 @@ static int compare_bytes(khub__proof *proof, const khub__tree_file *listed, cons
              name);
     rc = note_damage(proof, listed, path, words, err);
     return rc == KHUB_OK ? khub__fail(err, KHUB_E_UNTRUSTED, "%s", proof->damage.message) : rc;
-}
-
-static int read_held(khub__bytes *out, const khub__held *held, const char *path, size_t most, khub_error *err)
-{
-    if (held->size > most)
-        return khub__fail(err, KHUB_E_FORMAT, "%s: is %llu bytes long, at most %zu are read", path,
-                          (unsigned long long)held->size, most);
-    out->data = khub__malloc((size_t)held->size + 1);
-    if (!out->data) return no_memory(err);
-    khub__stream stream = khub__held_stream(held, path);
-    out->length = (size_t)held->size;
-    out->data[out->length] = 0;
-    return khub__stream_read(&stream, out->data, out->length, err);
 }
 
 int khub__proof_read(khub__bytes *out, khub__proof *proof, const char *path, size_t most, khub_error *err)

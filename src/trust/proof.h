@@ -43,9 +43,10 @@ int khub__proof_has(const khub__proof *proof, const char *path);
 int khub__proof_read(khub__bytes *out, khub__proof *proof, const char *path, size_t most, khub_error *err);
 
 /* Judges all files, `claim` (NULL: metadata.json has no digest) too, and holds the libraries among them in
- * *out (may be NULL: nothing is to be loaded). `copy`: in memory; else where that is enough, by a lease. What
- * was proven is kept as a receipt. KHUB_E_UNTRUSTED: damaged_count says whether it is damage that fetching
- * again may mend, which isn't a decision yet; all else is. KHUB_E_IO, KHUB_E_UNSUPPORTED, KHUB_E_NOMEM. */
+ * *out (may be NULL: nothing is to be loaded), with the text of layers.json. `copy`: in memory; else where
+ * that is enough, by a lease. What was proven is kept as a receipt. KHUB_E_UNTRUSTED: damaged_count says
+ * whether it is damage that fetching again may mend, which isn't a decision yet; nor is that somebody writes
+ * to a file just now, which `copy` gets over; all else is. KHUB_E_IO, KHUB_E_UNSUPPORTED, KHUB_E_NOMEM. */
 int khub__proof_content(khub__proven *out, khub__proof *proof, const khub__digest_claim *claim, int copy,
                         khub_error *err);
 

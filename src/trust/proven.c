@@ -43,5 +43,6 @@ void khub__proven_drop(khub__proven *proven)
         khub__free(proven->files[i].name);
     }
     khub__free(proven->files);
+    khub__free(proven->layers);
     memset(proven, 0, sizeof(*proven));
 }

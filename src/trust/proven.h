@@ -1,4 +1,5 @@
-/* The libraries of a build whose content is proven, held until the loader has them. */
+/* What is used of a build whose content is proven: its libraries, held until the loader has them, and
+ * layers.json. */
 #ifndef TRUST_PROVEN_H
 #define TRUST_PROVEN_H
 
@@ -15,6 +16,8 @@ typedef struct khub__proven_file {
 typedef struct khub__proven {
     khub__proven_file *files;
     size_t count, capacity;
+    char *layers; /* the text of layers.json; NULL: the build has none */
+    size_t layers_bytes;
 } khub__proven;
 
 /* Takes *held over, which is zeroed then. `content`: the hash that its bytes have, hex digits. KHUB_E_NOMEM;
