@@ -367,7 +367,7 @@ def test_local_kernels_stand_first(hub, cache):
 
 
 def test_files_that_were_changed_in_the_cache(hub, cache):
-    """As docs/cache.md says: another size is noticed by a get, the same size by cache verify."""
+    """As docs/cache.md says: another size is noticed at once, the same size when a kernel is loaded, and by cache verify."""
     ok(khub(hub, cache, "get", "org/good@v1"))
     file = next((snapshot(cache, hub) / BUILD).glob("*.so"))
     right = file.read_bytes()
