@@ -23,9 +23,6 @@ typedef struct entry {
     int64_t version;
     khub_trust *trust;
     const khub__library *library;
-    int is_proven;
-    char *layers; /* as the kernel's; NULL: it has none */
-    size_t layers_bytes;
 } entry;
 
 static _Atomic(const entry *) heads[HEADS];
