@@ -114,11 +114,15 @@ static void print_refused(FILE *to, const khub_slot_report *line, int indent)
     }
 }
 
+/* That there is no signature is no news: most kernels have none. */
 static void print_noted(FILE *to, const khub_trust *trust)
 {
     const khub_trust_reason *reason;
+    int has_signature = khub_trust_signature(trust) != NULL;
     for (size_t i = 0; (reason = khub_trust_at(trust, i)) != NULL; i++)
-        if (reason->decision == KHUB_TRUST_NOTED) cli_print(to, "%s: %s\n", reason->about, reason->words);
+        if (reason->decision == KHUB_TRUST_NOTED &&
+            (has_signature || strcmp(reason->about, "signature") != 0))
+            cli_print(to, "%s: %s\n", reason->about, reason->words);
 }
 
 /* What is worth knowing of the kernels that serve, though they may be loaded: of each once. */
