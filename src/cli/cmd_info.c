@@ -63,14 +63,28 @@ static int judge(facts *info, khub_error *err)
     return KHUB_OK;
 }
 
+/* Metadata that isn't what the commit or its signature says isn't read; a signature of nobody who is known is
+ * none. */
+static int is_readable(const facts *info)
+{
+    const khub_signature *signature = khub_trust_signature(info->trust);
+    const khub_trust_reason *reason;
+    for (size_t i = 0; (reason = khub_trust_at(info->trust, i)) != NULL; i++)
+        if (reason->decision == KHUB_TRUST_REFUSED && !strcmp(reason->about, "content")) return 0;
+    return !signature || signature->reason == KHUB_SIGNATURE_HOLDS ||
+           signature->reason == KHUB_SIGNATURE_IDENTITY ||
+           signature->reason == KHUB_SIGNATURE_UNKNOWN_AUTHORITY ||
+           signature->reason == KHUB_SIGNATURE_UNKNOWN_LOG;
+}
+
+/* Judged first, looked into after that. */
 static int collect(facts *info, khub_error *err)
 {
-    int rc = read_metadata(info, err);
-    if (rc == KHUB_OK) rc = cli_hub_begin(&info->builds.hub, err);
+    int rc = cli_hub_begin(&info->builds.hub, err);
     if (rc != KHUB_OK) return rc;
     rc = judge(info, err);
     cli_hub_end();
-    return rc;
+    return rc == KHUB_OK && is_readable(info) ? read_metadata(info, err) : rc;
 }
 
 static const char *const fields[] = {"name", "version", "license", "upstream", "source"};
@@ -236,7 +250,9 @@ const cli_command cli_info = {
     .summary = "what a kernel of the Hub is: version, licence, publisher, builds",
     .help = "khub info ORG/NAME@REV: what a kernel of the Hub is, without loading anything of it\n\n"
             "    khub info kernels-community/activation@v1\n\n"
-            "Fetches at most the metadata.json of the build that fits. khub variants lists all builds, with "
+            "Fetches at most the metadata.json of the build that fits and its signature, and judges whether "
+            "it may be\n"
+            "loaded (docs/trust.md). khub variants lists all builds, with "
             "reasons.\n\n"
             "    --json            {\"repo\", \"commit\", \"trusted\", \"level\", \"trust\": [{\"about\", "
             "\"decision\",\n"

@@ -257,6 +257,9 @@ def test_a_signature_is_told(hub, cache, policy, tmp_path):
         shown = json.loads(khub(hub, cache, *info, "--trust-level", level, "--json", env=env).stdout)
         assert shown["trusted"] is trusted and shown["signature"]["reason"] == "identity" and not shown["signature"]["holds"]
         assert [d["decision"] for d in shown["trust"] if d["about"] == "signature"] == [decision]
+    hub.repos["kernels/org/good"]["v2"] = {**files, build + "metadata.json.sigstore": authority.sign(b"other bytes", "new").encode()}
+    shown = json.loads(khub(hub, cache, "info", "org/good@v2", *info[2:], "--json").stdout)
+    assert shown["trusted"] is False and shown["signature"]["reason"] == "other-bytes" and shown["metadata"] is None
     env = policy(level="signed", trusted_root="root.json", identities=[{"issuer": "https://token.actions.githubusercontent.com",
                                                                         "repository": signature["repository"]}])
     run = khub(hub, cache, "get", "org/good@v1", "--json", env=env)
