@@ -137,7 +137,8 @@ def test_files_that_arent_believed(trust, tmp_path):
 
 
 @pytest.mark.parametrize("words", [("get", "khub/norm"), ("variants", "khub/norm"), ("functions", "khub/norm"), ("call", "khub/norm:rms_norm"),
-                                   ("compare", "khub/softmax"), ("bench", "khub/softmax"), ("download", "org/x@v1"), ("info", "org/x@v1")])
+                                   ("compare", "khub/softmax"), ("bench", "khub/softmax"), ("download", "org/x@v1"), ("info", "org/x@v1"),
+                                   ("lock", "org/x@1"), ("verify", "org/x@v1"), ("check", "org/x@v1"), ("embed", "--model", "org/m", "x")])
 def test_what_there_isnt(words):
     run = khub(*words, "--trust-level", "low", env={"HF_ENDPOINT": "http://127.0.0.1:1"})
     assert run.returncode == 2 and '"low" is no level of trust' in run.stderr
