@@ -146,6 +146,7 @@ static int is_spoken_for(const khub__group *group)
  * khub's own mapping has one for the run, or another run serves one. */
 static int is_broken(const khub__decision *d, const khub_slot *run, const khub__choice *choice)
 {
+    if (!run->part_count) return 0;
     int broken = 0, own = is_spoken_for(choice->group);
     for (size_t i = 0; i < run->part_count; i++) {
         const khub__choice *part = part_of(d, run, i);
@@ -244,11 +245,11 @@ static int make_recipe(khub__offer *offer, const khub__decision *d, const khub__
                : rc;
 }
 
+/* Once for all slots of the group. */
 static int decide_offer(khub__offer *offer, const khub__decision *d, const khub__group *group,
                         khub_error *err)
 {
     khub_error why = {0};
-    if (offer->decided) return KHUB_OK;
     offer->decided = 1;
     int rc = make_recipe(offer, d, group, &why);
     return rc == KHUB_OK ? rc : keep_reason(&offer->reason, rc, &why, err);
@@ -267,7 +268,7 @@ static int try_slot(khub__choice *choice, khub__decision *d, const khub_slot *sl
     khub__group *group = choice->group;
     khub__offer *offer = &group->offers[choice->at];
     khub_error why;
-    int rc = decide_offer(offer, d, group, err);
+    int rc = offer->decided ? KHUB_OK : decide_offer(offer, d, group, err);
     if (rc != KHUB_OK) return rc;
     khub_error_clear(&why);
     if (offer->recipe) rc = khub__shapes_fit(offer->spec, offer->entry->kernel, slot, &why);

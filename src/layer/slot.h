@@ -45,24 +45,25 @@ struct khub_filling {
     uint64_t moment;            /* of its replacing, for khub__readers_passed */
 };
 
+/* What khub_kernelize looks at of each slot stands first, close together. */
 struct khub_slot {
     _Atomic(const khub_filling *) now;
-    atomic_int retries; /* 1: a call that a kernel fails in is the standard function's */
-    char *path;
-    uint32_t first; /* khub__first_segment of it */
-    const khub__layer_def *layer;
-    khub_dtype dtype;        /* {0}: not known */
-    khub__on on;             /* of the device KHUB__DEVICES: where khub_kernelize says */
-    khub_slot_shape *shapes; /* owned, one block with what they point to; NULL: none is known */
-    size_t shape_count;
-    atomic_ullong retried;                    /* calls that were, ever */
-    int disabled;                             /* the standard function serves, whatever `kernel` is */
-    const khub_tensor *bound[KHUB__MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */
-    khub_filling standard;
+    atomic_int retries;             /* 1: a call that a kernel fails in is the standard function's */
+    int disabled;                   /* the standard function serves, whatever `kernel` is */
     _Atomic(khub_filling *) kernel; /* counted; NULL: none */
     khub__shadow *shadow;           /* owned; NULL: nobody asked for it yet */
     khub_slot **parts;              /* of a run, owned: the slots that it serves together; NULL: it is none */
     size_t part_count;
+    const khub__layer_def *layer;
+    khub_dtype dtype; /* {0}: not known */
+    uint32_t first;   /* khub__first_segment of the path */
+    khub__on on;      /* of the device KHUB__DEVICES: where khub_kernelize says */
+    char *path;
+    khub_slot_shape *shapes; /* owned, one block with what they point to; NULL: none is known */
+    size_t shape_count;
+    atomic_ullong retried;                    /* calls that were done again, ever */
+    const khub_tensor *bound[KHUB__MAX_ARGS]; /* by the layer's order; NULL: changes from call to call */
+    khub_filling standard;
 };
 
 struct khub_layers {
