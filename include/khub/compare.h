@@ -53,7 +53,8 @@ typedef struct khub_compare_row {
     khub_dtype dtype;
     char values[16]; /* "normal" */
     uint64_t cases, elements;
-    uint64_t identical; /* elements with the same bits as the other's */
+    uint64_t identical;         /* elements with the same bits as the other's */
+    uint64_t rows, argmax_same; /* of the outputs' last axes; whose largest is at the same place in both */
     khub_accuracy kernel, other;
 } khub_compare_row;
 

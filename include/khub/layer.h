@@ -257,6 +257,8 @@ typedef struct khub_kernelize_options {
     int mode;                    /* KHUB_MODE_...; 0: INFERENCE */
     int deterministic;           /* not 0: only functions that promise to be deterministic serve */
     khub_on_error on_error;
+    int exact; /* not 0: only functions that promise results right to the last bit serve: a tolerance of 0 ULP
+                * for the slot's dtype */
 } khub_kernelize_options;
 
 typedef struct khub_report khub_report;

@@ -53,9 +53,22 @@ static void print_findings(const khub_compare_layer *layer)
     }
 }
 
+static void print_argmax(const khub_compare_layer *layer)
+{
+    uint64_t rows = 0, same = 0;
+    for (size_t i = 0; i < layer->row_count; i++) {
+        rows += layer->rows[i].rows;
+        same += layer->rows[i].argmax_same;
+    }
+    if (rows)
+        printf("  the largest of a row is at the same place in %" PRIu64 " of %" PRIu64 " rows\n", same,
+               rows);
+}
+
 static void print_verdict(const khub_compare_layer *layer)
 {
     const khub_accuracy *w = &layer->worst;
+    print_argmax(layer);
     printf("  bit-identical: %s; deterministic: %s%s; batch-invariant: %s\n",
            verdict_word(layer->findings[KHUB_CHECK_IDENTICAL].verdict), verdict_word(layer->is_deterministic),
            layer->deterministic ? " (promised)" : "",
@@ -119,9 +132,9 @@ static void json_rows(const khub_compare_layer *layer)
     for (size_t i = 0; i < layer->row_count; i++) {
         const khub_compare_row *r = &layer->rows[i];
         printf("%s{\"dtype\": \"%s\", \"values\": \"%s\", \"cases\": %" PRIu64 ", \"elements\": %" PRIu64
-               ", \"identical\": %" PRIu64,
+               ", \"identical\": %" PRIu64 ", \"rows\": %" PRIu64 ", \"argmax_same\": %" PRIu64,
                i ? ",\n   " : "", khub_dtype_name(r->dtype, dtype), r->values, r->cases, r->elements,
-               r->identical);
+               r->identical, r->rows, r->argmax_same);
         json_accuracy("kernel", &r->kernel);
         json_accuracy("other", &r->other);
         putchar('}');

@@ -39,6 +39,7 @@ const char *cli_filling_given(const cli_filling *filling)
     return filling->require         ? "--require"
            : filling->fallback      ? "--fallback"
            : filling->deterministic ? "--deterministic"
+           : filling->exact         ? "--exact"
            : filling->mode          ? "--mode"
            : filling->on_error      ? "--on-error"
                                     : NULL;
@@ -63,6 +64,7 @@ int cli_filling_read(khub_kernelize_options *options, const cli_filling *filling
     options->fallback = (khub_fallback)fallback;
     options->on_error = (khub_on_error)on_error;
     options->deterministic = filling->deterministic;
+    options->exact = filling->exact;
     return status;
 }
 

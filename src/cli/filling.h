@@ -8,7 +8,7 @@
 #include <khub/layer.h>
 
 typedef struct cli_filling {
-    int require, deterministic;
+    int require, deterministic, exact;
     const char *fallback, *mode, *on_error;
 } cli_filling;
 
@@ -16,6 +16,7 @@ typedef struct cli_filling {
 #define CLI_FILLING_OPTIONS(filling)                                                                         \
     {"--require", CLI_FLAG, &(filling).require}, {"--fallback", CLI_TEXT, &(filling).fallback},              \
         {"--deterministic", CLI_FLAG, &(filling).deterministic}, {"--mode", CLI_TEXT, &(filling).mode},      \
+        {"--exact", CLI_FLAG, &(filling).exact},                                                             \
     {                                                                                                        \
         "--on-error", CLI_TEXT, &(filling).on_error                                                          \
     }
@@ -25,6 +26,9 @@ typedef struct cli_filling {
     "refuse: an\n"                                                                                           \
     "                      error unless each slot is served (or left standard by LAYER=)\n"                  \
     "    --deterministic   only functions that promise to be deterministic (docs/determinism.md) serve\n"    \
+    "    --exact           only functions that promise results right to the last bit (a tolerance of 0 "     \
+    "ULP) "                                                                                                  \
+    "serve\n"                                                                                                \
     "    --mode MODE       inference, training, or one of them with |compile: which entries of the mapping " \
     "count\n"                                                                                                \
     "    --on-error WHAT   fail, or standard: the standard function does a call again in which a kernel "    \

@@ -211,10 +211,23 @@ static int ask_kernels(khub__decision *d, int *any, khub_error *err)
     return KHUB_OK;
 }
 
+static int is_exact(const khub_layer_spec *spec, khub_dtype dtype)
+{
+    char own[32];
+    const char *name = dtype.bits ? khub_dtype_name(dtype, own) : "";
+    for (size_t i = 0; i < spec->tolerance_count; i++)
+        if (!strcmp(spec->tolerances[i].dtype, name)) return spec->tolerances[i].ulp == 0;
+    return 0;
+}
+
 /* What was asked for besides the kernel. */
 static int check_promises(const khub__decision *d, const char *name, const khub_layer_spec *spec,
-                          khub_error *why)
+                          khub_dtype dtype, khub_error *why)
 {
+    if (d->exact && !is_exact(spec, dtype))
+        return khub__fail(why, KHUB_E_UNSUPPORTED,
+                          "%s: %s doesn't promise results right to the last bit, as is asked for", name,
+                          spec->function);
     if (d->deterministic && !spec->deterministic)
         return khub__fail(why, KHUB_E_UNSUPPORTED,
                           "%s: %s doesn't promise to be deterministic, as is asked for", name,
@@ -238,7 +251,7 @@ static int make_recipe(khub__offer *offer, const khub__decision *d, const khub__
     int rc = KHUB_OK;
     if (!spec)
         rc = khub_kernel_layer(&spec, source->kernel, entry->layer ? entry->layer : group->layer->name, why);
-    if (rc == KHUB_OK) rc = check_promises(d, entry->kernel, spec, why);
+    if (rc == KHUB_OK) rc = check_promises(d, entry->kernel, spec, group->dtype, why);
     offer->spec = spec;
     return rc == KHUB_OK
                ? khub__recipe_of(&offer->recipe, d->layers, source, group->layer, group->dtype, spec, why)

@@ -52,7 +52,7 @@ typedef struct khub__choice {
 typedef struct khub__decision {
     khub_layers *layers;
     khub__sources *sources;
-    int mode, deterministic;
+    int mode, deterministic, exact;
     const char *forbidden; /* the environment's variable that switches kernels off; NULL: none */
     khub__shelves shelves;
     khub__group *groups[KHUB__LAYERS];

@@ -115,8 +115,8 @@ static int check_args(const khub__entry *entry, const char *where, khub_error *e
     int rc = text.failed
                  ? khub__fail_memory(err, "reading a mapping")
                  : khub__fail(err, KHUB_E_FORMAT,
-                              "%s: arguments of %s for %s don't match the layer's, each once: found: %s",
-                              where, spec->function, layer->name, text.data);
+                              "%s: %s: arguments of %s for %s don't match the layer's, each once: found: %s",
+                              where, entry->kernel, spec->function, layer->name, text.data);
     khub__text_free(&text);
     return rc;
 }

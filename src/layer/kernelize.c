@@ -196,6 +196,7 @@ int khub_kernelize(khub_layers *layers, const khub_kernelize_options *given, khu
                                .sources = sources,
                                .mode = options.mode,
                                .deterministic = options.deterministic,
+                               .exact = options.exact,
                                .forbidden = forbidden_by()};
     rc = run(&decision, &options, report, err);
     khub__sources_free(sources);

@@ -338,6 +338,18 @@ static void look_at_result(trial *t)
     look_at_classes(t, elements, row->kernel.unlike - unlike);
 }
 
+/* Where the largest of each row is: what a classifier's answer depends on. */
+static void look_at_argmax(khub_compare_row *row, const trial *t, int32_t arg)
+{
+    const khub__case_arg *a = &t->c->args[arg];
+    const khub_tensor own = khub_tensor_over(t->whole[arg], a->dtype, a->ndim, a->shape),
+                      other = khub_tensor_over(t->now[arg], a->dtype, a->ndim, a->shape);
+    khub_comparison comparison = {0};
+    if (khub_comparison_add(&comparison, &own, &other, NULL) != KHUB_OK) return;
+    row->rows += comparison.rows;
+    row->argmax_same += comparison.argmax_same;
+}
+
 /* The other implementation's result, and what it shares with the target's. */
 static int run_other(trial *t, khub_error *err)
 {
@@ -355,6 +367,7 @@ static int run_other(trial *t, khub_error *err)
             int64_t count = count_of(t->c, i),
                     same = khub__count_same(t->c->args[i].dtype, t->whole[i], t->now[i], count);
             row->identical += (uint64_t)same;
+            look_at_argmax(row, t, i);
             finding->tried += (uint64_t)count - 1;
             finding->failed += (uint64_t)(count - same) - (count > same);
         }

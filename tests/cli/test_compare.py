@@ -33,6 +33,7 @@ def test_an_honest_kernel():
     assert broken(layer) == set()
     assert all(check["kept"] and check["tried"] > 40 for name, check in layer["checks"].items() if name != "tolerance")
     assert (layer["bit_identical"], layer["deterministic"], layer["batch_invariant"]) == (True, True, True)
+    assert all(row["rows"] == row["argmax_same"] > 0 for row in layer["rows"])
     assert layer["worst"]["worst"] == 0 and layer["promises"] == {
         "deterministic": True, "tolerance": {"float32": {"ulp": 0}, "bfloat16": {"ulp": 0}}}
     assert {row["values"] for row in layer["rows"]} == {
@@ -108,6 +109,17 @@ def test_the_other_one_crashes():
     (layer,) = compare(REPOS / "liar_honest", REPOS / "liar_crashes", "--dtype=bfloat16")
     assert "in the other implementation: SIGABRT" in layer["checks"]["identical"]["what"]
     assert broken(layer) == {"identical"} and layer["checks"]["slices"]["tried"] > 50
+
+
+def test_N2_the_largest_of_a_row():
+    """Another layer's function in its place: how far it is off, and how often the largest is another."""
+    (layer,) = compare(f"{REPOS}/liar_honest:relu", "--layer=SiLU", "--case=float32/normal/9x384")
+    (row,) = layer["rows"]
+    assert (row["rows"], row["argmax_same"]) == (9, 9) and row["kernel"]["absolute"] > 0.2 and row["kernel"]["relative"] > 0.9
+    (layer,) = compare(f"{REPOS}/good:add_one", "--layer=SiLU", "--case=float32/normal/9x384")
+    assert layer["rows"][0]["rows"] == 9
+    run = khub("compare", f"{REPOS}/liar_honest:relu", "--layer=SiLU", "--case=float32/normal/9x384")
+    assert "the largest of a row is at the same place in 9 of 9 rows" in run.stdout
 
 
 def test_other_layers_go_on(tmp_path):

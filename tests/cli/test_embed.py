@@ -236,6 +236,18 @@ def test_mapping_from_a_file(tmp_path, model):
     refused(khub(*args, "--require", "hello"), 3, "mapping.json: required, but no kernel serves", "GeLU (2 of 2 slots, the first encoder.layer.0.intermediate", "no-such-kernel")
 
 
+def test_L1_nothing_is_mapped(tmp_path, model):
+    """Kernels asked for, none of the model's layers mapped: said, with the reasons; an error where that must not be."""
+    (tmp_path / "none.json").write_text('{"Softmax": "khub/softmax"}')
+    args = ("--model", model, f"--kernels={tmp_path / 'none.json'}")
+    done = khub(*args, "--report")
+    assert done.returncode == 0 and b"kernels serve 0 of 25 slots" in done.stdout and b"standard: the mapping has no kernel for Linear" in done.stdout
+    assert b"names a kernel for Softmax, and no slot is of this layer" in done.stderr
+    refused(khub(*args, "--require", "hello"), 3, "required, but no kernel serves", "Softmax: no slot is of this layer")
+    refused(khub(*args, "--fallback", "refuse", "hello"), 3, "no fallback is allowed", "Attention (2 of 2 slots")
+    refused(khub("--model", model, "--fallback", "refuse", "hello"), 2, "--fallback without --kernels")
+
+
 def test_only_what_a_mapping_names_is_noticed_and_required(tmp_path, model):
     (tmp_path / "one.json").write_text('{"LayerNorm": "khub/norm", "Linear": ""}')
     done = khub("--model", model, f"--kernels={tmp_path / 'one.json'}", "--require", "hello")
@@ -271,6 +283,22 @@ def test_the_report_says_what_was_done_again(tmp_path, model):
     assert last == {"retried": [{"path": slot.format(i), "layer": "GeLU", "calls": 1} for i in range(n)], "calls": n}
     *_, last = map(json.loads, khub("--model", model, "--kernels", "--report", "--json", "--on-error=standard", "hello").stdout.splitlines())
     assert last == {"retried": [], "calls": 0}
+
+
+def test_N2_the_exact_ones(tmp_path):
+    """--exact keeps the kernels out that may change a bit; so does switching off the one that does."""
+    made = write_model(tmp_path / "model", config={"hidden_act": "relu"})
+    n, standard = CONFIG["num_hidden_layers"], khub("--model", made, "hello", "a cat").stdout
+    done = khub("--model", made, "--kernels=default,LinearReLU=", "--exact", "--report", "--json", "hello", "a cat")
+    found = json.loads(done.stdout.splitlines()[0])
+    assert {slot["layer"] for slot in found["slots"] if slot["kernel"]} == {"ReLU"} and found["filled"] == n
+    reasons = {slot["reason"] for slot in found["slots"] if slot["layer"] == "LayerNorm"}
+    assert reasons == {"khub/norm: layer_norm doesn't promise results right to the last bit, as is asked for"}
+    assert done.stdout.split(b"\n", 1)[1] == standard
+    batch = FAILING.with_name("liar_batch")
+    (tmp_path / "map.json").write_text(json.dumps({"ReLU": str(batch)}))
+    assert khub("--model", made, f"--kernels={tmp_path / 'map.json'}", "hello", "a cat").stdout != standard
+    assert khub("--model", made, f"--kernels={tmp_path / 'map.json'},ReLU=", "hello", "a cat").stdout == standard
 
 
 @pytest.mark.parametrize("function, how", [("abort_now", "SIGABRT"), ("exit_now", "it called exit(5)")])

@@ -62,6 +62,54 @@ def test_one_entry_has_no_version(hub, tmp_path):
     assert by_layer["LayerNorm"] == "org/norm@v1" and by_layer["GeLU"] == "org/act@>=1,<3" and by_layer["Linear"] == "khub/linear"
 
 
+def test_L2_a_kernel_that_cannot_be_had(hub, tmp_path):
+    """Asked for by name and required: the error has each build and why it doesn't fit; else it is a reason, and nothing else."""
+    builds = {f"build/{name}/metadata.json": b"{}" for name in ("torch212-cxx11-cu126-x86_64-linux", "torch212-cxx11-cu130-aarch64-linux")}
+    hub.repos["kernels/org/fa"] = {"v3": builds}
+    model, cache = write_model(tmp_path / "m"), tmp_path / "cache"
+    words = ["embed", "--model", model, "--kernels", "Attention=org/fa@v3"]
+    run = khub(hub, cache, *words, "--require", "hello")
+    assert run.returncode == 3 and all(name.split("/")[1] in run.stderr for name in builds)
+    run = khub(hub, cache, *words, "--report", "--json", "hello")
+    slots = json.loads(run.stdout.splitlines()[0])["slots"]
+    reason = next(slot["reason"] for slot in slots if slot["layer"] == "Attention")
+    assert run.returncode == 0 and all(name.split("/")[1] in reason for name in builds)
+    assert {slot["kernel"] for slot in slots if slot["layer"] == "AddLayerNorm"} == {"khub/norm"}
+
+
+def test_L6_fetched_beforehand(hub, tmp_path):
+    """khub download, then a model that needs no network at all."""
+    model, cache = write_model(tmp_path / "m"), tmp_path / "cache"
+    run = khub(hub, cache, "download", "org/norm@v1", "org/act@>=1,<3")
+    assert run.returncode == 0, run.stderr
+    hub.paths()
+    (tmp_path / "map.json").write_text(json.dumps({"LayerNorm": "org/norm@v1", "GeLU": "org/act@>=1,<3"}))
+    run = khub(hub, cache, "embed", "--model", model, "--report", "--json", f"--kernels={tmp_path / 'map.json'}", "--offline", "hello")
+    slots = json.loads(run.stdout.splitlines()[0])["slots"]
+    kernels = {slot["layer"]: slot["kernel"] for slot in slots if not slot["run"]}
+    assert kernels["LayerNorm"] == "org/norm@v1" and kernels["GeLU"] == "org/act@>=1,<3" and hub.paths() == []
+
+
+def test_L4_whose_arguments(hub, tmp_path):
+    """A layers.json, or an entry of the mapping, whose arguments aren't the layer's: who says so is named; the other layers go on."""
+    files = built_in("activation")
+    for path in files:
+        if path.endswith("/layers.json"):
+            files[path] = files[path].replace(b'"args": ["out", "x"]', b'"args": ["out", "x", "y"]')
+        if path.endswith("/metadata.json"):
+            files[path] = json.dumps({k: v for k, v in json.loads(files[path]).items() if k != "digest"}).encode()
+    hub.repos["kernels/org/odd"] = {"v1": files}
+    entry = {"kernel": "org/act@v2", "function": "gelu", "args": ["out", "input"]}
+    (tmp_path / "map.json").write_text(json.dumps({"GeLU": "org/odd@v1", "Linear": entry, "LayerNorm": "khub/norm"}))
+    run = khub(hub, tmp_path / "cache", "embed", "--model", write_model(tmp_path / "m"), "--report", "--json", f"--kernels={tmp_path / 'map.json'}", "hello")
+    slots = {slot["layer"]: slot for slot in json.loads(run.stdout.splitlines()[0])["slots"]}
+    assert run.returncode == 0 and slots["LayerNorm"]["kernel"] == "khub/norm"
+    assert f"org/odd@v1 (commit {hub.commit(files)}): arguments of gelu for GeLU" in slots["GeLU"]["reason"]
+    assert slots["GeLU"]["reason"].endswith("found: out, x, y; the layer has: out, x")
+    assert "map.json: Linear: org/act@v2: arguments of gelu for Linear" in slots["Linear"]["reason"]
+    assert slots["Linear"]["reason"].endswith("found: out, input; the layer has: out, x, weight, bias")
+
+
 def test_offline(hub, tmp_path):
     """A kernel that isn't there leaves the standard function; asked for with --require it is an error that says what to do."""
     model, cache = write_model(tmp_path / "m"), tmp_path / "cache"

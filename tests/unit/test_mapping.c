@@ -173,12 +173,13 @@ START_TEST(faults)
         {"{\"GeLU\": {\"function\": \"f\"}}", "m: GeLU: \"kernel\" is missing"},
         {"{\"GeLU\": {\"kernel\": \"./k\", \"args\": [\"x\"]}}", "m: GeLU: \"function\" is missing"},
         {"{\"GeLU\": {\"kernel\": \"./k\", \"function\": \"f\", \"args\": [\"out\"]}}",
-         "m: GeLU: arguments of f for GeLU don't match the layer's, each once: found: out; the layer has: "
+         "m: GeLU: ./k: arguments of f for GeLU don't match the layer's, each once: found: out; the layer "
+         "has: "
          "out, x"},
         {"{\"GeLU(a.*)\": {\"kernel\": \"./k\", \"function\": \"f\", \"args\": [\"out\", \"x\", \"y\"]}}",
          "found: out, x, y; the layer has: out, x"},
         {"{\"GeLU\": {\"cpu\": {\"kernel\": \"./k\", \"function\": \"f\", \"args\": [\"out\", \"input\"]}}}",
-         "m: GeLU: cpu: arguments of f"},
+         "m: GeLU: cpu: ./k: arguments of f"},
         {"{\"GeLU\": {\"kernel\": \"./k\", \"function\": \"f\", \"args\": [\"x\", \"x\"]}}",
          "\"args\" has \"x\" twice"},
     };
@@ -765,7 +766,7 @@ START_TEST(building)
         {"Linear( a.* )", NULL, 0, "/k", NULL, "whole segment"},
         {"Linear(a.*)+GeLU", NULL, 0, "./k", "{'function': 'f', 'args': ['x', 'out']}", NULL},
         {"Softmax", NULL, 0, "/k", "{'function': 'f', 'args': ['x']}",
-         "khub_mapping_set: Softmax: arguments of f"},
+         "khub_mapping_set: Softmax: /k: arguments of f"},
         {"Softmax", NULL, 0, "/k", "{'args': ['x']}", "\"function\" is missing"},
         {"Softmax", NULL, 0, "/k", "[]", "is an array"},
         {"Softmax", NULL, 0, "/k", "{", "not valid JSON"},
