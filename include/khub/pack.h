@@ -35,8 +35,8 @@ typedef struct khub_pack_options {
  * "." are left out. The build is put in place whole, or not at all. Nothing is loaded. *build (may be NULL)
  * is its directory, the caller's (khub_free); NULL after a failure. `options` may be NULL. Any thread.
  * KHUB_E_INVAL (something is there already; what the build would need and nobody says; a name that isn't
- * one), KHUB_E_FORMAT (metadata.json, layers.json, a file that can't be packed), KHUB_E_NOTFOUND, KHUB_E_IO,
- * KHUB_E_NOSPACE, KHUB_E_UNSUPPORTED (no libcrypto), KHUB_E_NOMEM. */
+ * one), KHUB_E_FORMAT (a library for another CPU or system, metadata.json, layers.json, a file that can't be
+ * packed), KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_NOSPACE, KHUB_E_UNSUPPORTED (no libcrypto), KHUB_E_NOMEM. */
 KHUB_API int khub_pack(char **build, const char *directory, const char *repository,
                        const khub_pack_options *options, khub_error *err);
 

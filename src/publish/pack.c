@@ -13,6 +13,7 @@
 #include "kernel/metadata.h"
 #include "publish/description.h"
 #include "publish/folder.h"
+#include "publish/object.h"
 #include "trust/digest.h"
 #include "trust/files.h"
 
@@ -244,6 +245,49 @@ static int make_id(packing *p)
     return KHUB_OK;
 }
 
+/* The system that a library of this format is for, as builds are named. */
+static const char *system_of(khub__object_format format)
+{
+    return format == KHUB__ELF ? "linux" : format == KHUB__MACHO ? "darwin" : "windows";
+}
+
+static int check_objects(const packing *p, const khub__objects *objects, const char *path)
+{
+    for (size_t i = 0; i < objects->count; i++)
+        if (khub__word_is(p->name.arch, objects->items[i].arch) &&
+            khub__word_is(p->name.os, system_of(objects->items[i].format)))
+            return KHUB_OK;
+    const khub__object *first = &objects->items[0];
+    return khub__fail(p->err, KHUB_E_FORMAT, "%s: is a library for %s-%s, the build is named %s", path,
+                      first->arch, system_of(first->format), p->variant);
+}
+
+/* Whether it is a library for the machine that the build's name says; what else it should be khub check
+ * knows. */
+static int check_library(const packing *p)
+{
+    khub__bytes file;
+    khub__objects objects;
+    khub_error why = {0};
+    if (!p->library) return KHUB_OK;
+    char *path = khub__path_join(p->directory, p->library);
+    int rc = path ? khub__file_map(&file, path, p->err) : no_memory(p);
+    if (rc == KHUB_OK) {
+        rc = khub__objects_read(&objects, &file, path, &why);
+        if (rc == KHUB_OK)
+            rc = check_objects(p, &objects, path);
+        else if (rc != KHUB_E_UNSUPPORTED)
+            khub__fail(p->err, rc, "%s", why.message);
+        else
+            khub__log(KHUB_LOG_NOTICE, "pack", p->library, "isn't looked into: %s", why.message);
+        if (rc == KHUB_E_UNSUPPORTED) rc = KHUB_OK;
+        khub__objects_free(&objects);
+        khub__bytes_free(&file);
+    }
+    khub__free(path);
+    return rc;
+}
+
 static int check_layers(const packing *p)
 {
     khub__layers layers = {0};
@@ -272,6 +316,7 @@ static int prepare(packing *p)
     if (rc == KHUB_OK) rc = read_base(p);
     if (rc == KHUB_OK) rc = name_build(p);
     if (rc == KHUB_OK) rc = pick_library(p);
+    if (rc == KHUB_OK) rc = check_library(p);
     if (rc == KHUB_OK) rc = make_id(p);
     const khub__described build = described(p);
     if (rc == KHUB_OK) rc = khub__describe(&p->metadata, &build, p->id, p->err);
