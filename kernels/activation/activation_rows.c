@@ -27,8 +27,8 @@ DEFINE(gelu_tanh, 0, v_gelu_tanh(x))
 DEFINE(silu, 0, v_silu(x))
 DEFINE(quick_gelu, 0, v_quick_gelu(x))
 DEFINE(relu, 0, v_relu(x))
-DEFINE(silu_and_mul, 1, v_mul(v_silu(x), gate))
-DEFINE(gelu_and_mul, 1, v_mul(v_gelu(x), gate))
+DEFINE(silu_and_mul, 1, v_silu_times(x, gate))
+DEFINE(gelu_and_mul, 1, v_gelu_times(x, gate))
 
 #define BY_TYPE(name) .name = {name##_f32, name##_bf16}
 extern const activation_path PATH(activation);

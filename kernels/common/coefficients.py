@@ -36,9 +36,10 @@ def series_tail(x, first, term):
     return math.fsum(term(k) * x**k for k in range(first, first + 40))
 
 
-def erf_tail(s):
-    """erf(√s)/√s - 1."""
-    return 2 / math.sqrt(math.pi) * math.fsum((-1) ** k * s**k / (math.factorial(k) * (2 * k + 1)) for k in range(40)) - 1
+def normal_tail(s):
+    """exp(u²/2) · Φ(-u) · (u + 2.5) where s = u / (u + 2.5)."""
+    u = 2.5 * s / (1 - s)
+    return math.erfc(u / math.sqrt(2)) * math.exp(u * u / 2) / 2 * (u + 2.5)
 
 
 def tanh_tail(s):
@@ -49,16 +50,14 @@ def tanh_tail(s):
     return -1 / (3 + f) / (1 + s / (3 + f))
 
 
-HALF = math.log(2) / 2 * 1.0001
+LN2 = math.log(2)
 SETS = {
-    "EXP: exp(r) = 1 + r + r² · P(r)": (
-        range(5), lambda r: series_tail(r, 0, lambda k: 1 / math.factorial(k + 2)), lambda r: r * r / math.exp(r), -HALF, HALF),
+    "EXP2: 2^r = 1 + r · P(r)": (
+        range(6), lambda r: LN2 * series_tail(r * LN2, 0, lambda k: 1 / math.factorial(k + 1)), lambda r: abs(r) / 2**r, -0.5001, 0.5001),
     "TANH: tanh(x) = x + x³ · P(x²)": (
         range(6), tanh_tail, lambda s: s, 0, 0.625**2),
-    "ERF_SMALL: erf(x) = x + x · P(x²)": (
-        range(8), erf_tail, lambda s: 1, 0, 1),
-    "ERF_LARGE: ln(erfc(x)) = P(x)": (
-        range(8), lambda x: math.log(math.erfc(x)), lambda x: math.erfc(x) / math.erf(x), 1, 4),
+    "NORMAL_TAIL: exp(u²/2) · Φ(-u) = P(u / (u + 2.5)) / (u + 2.5)": (
+        range(10), normal_tail, lambda s: 1 / normal_tail(s), 0, 20 / 22.5),
 }
 
 if __name__ == "__main__":

@@ -65,7 +65,8 @@ VEC uint16_t narrow(float x)
  *   v_max(a, b) = a > b ? a : b, v_min(a, b) = a < b ? a : b: b when either is a NaN
  *   v_abs(a), v_sign(a, s)    |a|, |a| with the sign of s
  *   v_less(a, b, x, y)        a < b ? x : y, lane by lane
- *   v_exp2i(y, t)             y * 2^n rounded once; t is V_ROUNDER + n, n from -252 to 254
+ *   v_powers(t, &half, &rest) powers of two whose product is 2^n; t is V_ROUNDER + n, n from -254 to 254,
+ *                             where `half` is 0 below -252
  *   v_first(v, count, rest)   the first `count` lanes of v, `rest` in the others
  *   v_sum(v), v_largest(v)    lanes i and i + 8 first, then i + 4, i + 2, i + 1 */
 #if defined(KHUB_ISA_AVX512)

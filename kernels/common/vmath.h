@@ -1,5 +1,6 @@
-/* exp, tanh and erf on sixteen lanes, within 2 ULP: our own polynomials over written-out multiply-adds, so
- * that no C library and no processor has a say in the bits. coefficients.py computes the coefficients. */
+/* exp, tanh and the tail of the normal distribution on sixteen lanes: our own polynomials over written-out
+ * multiply-adds, so that no C library and no processor has a say in the bits. coefficients.py computes the
+ * coefficients. */
 #ifndef KHUB_KERNELS_VMATH_H
 #define KHUB_KERNELS_VMATH_H
 
@@ -16,19 +17,46 @@ VEC_LONG v16 v_polynomial(v16 x, const float *c, size_t count)
     return sum;
 }
 
+/* A number y · 2^n: y from √½ to √2, t = V_ROUNDER + n. */
+typedef struct v_power {
+    v16 y, t;
+} v_power;
+
+/* 2^(n + r), n by t as above, r from -½ to ½. */
+VEC_LONG v_power v_power_of(v16 t, v16 r)
+{
+    static const float tail[] = {0x1.62e43p-1f,  0x1.ebfbdcp-3f,  0x1.c6af7ap-5f,
+                                 0x1.3b2dd4p-7f, 0x1.5f0952p-10f, 0x1.4178a4p-13f};
+    return (v_power){v_fma(v_polynomial(r, tail, COUNT(tail)), r, v_set(1)), t};
+}
+
+/* 2^(x · factor), the factor being high + low; exponents from -290 to 254. */
+VEC v_power v_exp2(v16 x, float high, float low)
+{
+    v16 t = v_fma(x, v_set(high), v_set(V_ROUNDER));
+    v16 r = v_fma(x, v_set(high), v_sub(v_set(V_ROUNDER), t)); /* what rounding took */
+    return v_power_of(t, v_fma(x, v_set(low), r));
+}
+
+/* The same of x + x_low. */
+VEC v_power v_exp2_of_two(v16 x, v16 x_low, float high, float low)
+{
+    v16 t = v_fma(x, v_set(high), v_set(V_ROUNDER));
+    v16 r = v_fma(x, v_set(high), v_sub(v_set(V_ROUNDER), t));
+    return v_power_of(t, v_fma(x_low, v_set(high), v_fma(x, v_set(low), r)));
+}
+
+#define LOG2_E_HIGH 0x1.715476p+0f
+#define LOG2_E_LOW  0x1.4ae0cp-26f
+
 /* Overflows to infinity and underflows through the subnormal numbers to 0, as it should. */
 VEC_LONG v16 v_exp(v16 x)
 {
-    static const float tail[] = {0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558aep-5f, 0x1.12398p-7f,
-                                 0x1.6a4f72p-10f};
-    const float ln2_high = 0x1.63p-1f,
-                ln2_low = -0x1.bd0106p-13f; /* ln 2 in 9 bits, so that n · ln2_high is exact, and the rest */
+    v16 half, rest;
     x = v_min(v_set(89.0f), v_max(v_set(-104.0f), x)); /* exp(89) is infinite, exp(-104) is 0; keeps a NaN */
-    v16 shifted = v_fma(x, v_set(0x1.715476p+0f), v_set(V_ROUNDER)); /* log2(e) */
-    v16 minus_n = v_sub(v_set(V_ROUNDER), shifted);
-    v16 r = v_fma(minus_n, v_set(ln2_low), v_fma(minus_n, v_set(ln2_high), x));
-    v16 e = v_fma(v_mul(r, r), v_polynomial(r, tail, COUNT(tail)), r);
-    return v_exp2i(v_add(e, v_set(1)), shifted);
+    v_power p = v_exp2(x, LOG2_E_HIGH, LOG2_E_LOW);
+    v_powers(p.t, &half, &rest);
+    return v_mul(v_mul(p.y, half), rest);
 }
 
 VEC_LONG v16 v_tanh(v16 x)
@@ -41,16 +69,15 @@ VEC_LONG v16 v_tanh(v16 x)
     return v_sign(v_less(size, v_set(0.625f), small, large), x);
 }
 
-VEC_LONG v16 v_erf(v16 x)
+/* exp(u²/2) · Φ(-u), Φ being the normal distribution: what is left of its tail without what makes it small.
+ * u from 0 to 20; within 3 ULP. */
+VEC_LONG v16 v_normal_tail(v16 u)
 {
-    static const float near[] = {0x1.06eba8p-3f, -0x1.81274p-2f,  0x1.ce2d6ap-4f,  -0x1.b8028ep-6f,
-                                 0x1.54676cp-8f, -0x1.a80cap-11f, 0x1.5f4fb2p-14f, -0x1.740618p-20f};
-    static const float far[] = {0x1.8b3ee2p-13f, -0x1.212c2cp+0f, -0x1.4434f8p-1f, -0x1.bc1868p-4f,
-                                0x1.9d0a5ep-6f,  -0x1.139616p-8f, 0x1.cedf1cp-12f, -0x1.6bf2fep-16f};
-    v16 size = v_min(v_set(4), v_abs(x)), square = v_mul(size, size); /* from 3.92 on, erf is 1 in float32 */
-    v16 small = v_fma(size, v_polynomial(square, near, COUNT(near)), size);
-    v16 large = v_sub(v_set(1), v_exp(v_polynomial(size, far, COUNT(far))));
-    return v_sign(v_less(size, v_set(1), small, large), x);
+    static const float tail[] = {0x1.4p+0f,      -0x1.3e4ef6p+0f, 0x1.5b5dcep-3f, 0x1.2acbdcp-2f,
+                                 0x1.cf0fbcp-5f, -0x1.36603p-3f,  0x1.228edp-3f,  -0x1.45d5a4p-2f,
+                                 0x1.21c602p-2f, -0x1.4a9544p-4f};
+    v16 w = v_div(v_set(1), v_add(u, v_set(2.5f)));
+    return v_mul(w, v_polynomial(v_mul(u, w), tail, COUNT(tail)));
 }
 
 #endif

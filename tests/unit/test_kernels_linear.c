@@ -170,27 +170,26 @@ START_TEST(nan_and_infinities_go_where_they_belong)
 }
 END_TEST
 
-/* Activations of a float32 that is known to the bit; `off` for float32 arithmetic: erf within 2 ULP of a
- * number below 1 and its argument rounded twice; exp within 2 ULP, sum, product and quotient rounded once
- * each; the argument of tanh rounded five times. */
+/* Activations of a float32 that is known to the bit, within 4 units of 2 u32, GeLU's within 6. */
 static double gelu(double x, double *off)
 {
-    *off = fabs(x) * 4 * u32;
-    return x * 0.5 * erfc(-x / sqrt(2));
+    double y = x * 0.5 * erfc(-x / sqrt(2));
+    *off = fabs(y) * 12 * u32;
+    return y;
 }
-static double times_sigmoid(double x, double t, double t_off, double *off)
+static double times_sigmoid(double x, double t, double *off)
 {
     double y = x / (1 + exp(-t));
-    *off = fabs(y) * (fabs(t) * t_off + 8 * u32);
+    *off = fabs(y) * 8 * u32;
     return y;
 }
 static double gelu_tanh(double x, double *off)
 {
-    return times_sigmoid(x, 2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x), 5 * u32, off);
+    return times_sigmoid(x, 2 * sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x), off);
 }
 static double silu(double x, double *off)
 {
-    return times_sigmoid(x, x, 0, off);
+    return times_sigmoid(x, x, off);
 }
 static double relu(double x, double *off)
 {

@@ -74,14 +74,12 @@ static void softmax(const row *r)
     }
 }
 
-/* x · sigmoid(t), t off by `t_off`: exp(-|t|) is off by that and 4 u32 relative, sum, product and quotient by
- * u32 each. */
-static void times_sigmoid(const row *r, double (*t_of)(double), double t_off)
+/* x · sigmoid(t): within 4 units of 2 u32, and of the smallest number. */
+static void times_sigmoid(const row *r, double (*t_of)(double))
 {
     for (int64_t i = 0; i < r->n; i++) {
-        double x = r->x[i], t = t_of(x);
-        r->out[i] = x * sigmoid(t);
-        r->off[i] = fabs(r->out[i]) * (fabs(t) * t_off + 8 * u32) + 0x1p-148 * fmax(1, fabs(x));
+        r->out[i] = r->x[i] * sigmoid(t_of(r->x[i]));
+        r->off[i] = fabs(r->out[i]) * 8 * u32 + 0x1p-149;
     }
 }
 static double same(double x)
@@ -98,26 +96,25 @@ static double twice_tanh_argument(double x)
 }
 static void silu(const row *r)
 {
-    times_sigmoid(r, same, 0);
+    times_sigmoid(r, same);
 }
 static void quick_gelu(const row *r)
 {
-    times_sigmoid(r, quick, 2 * u32); /* 1.702 and the product */
+    times_sigmoid(r, quick);
 }
 /* x/2 (1 + tanh(u)) = x sigmoid(2u), which double can tell from 0 for all x */
 static void gelu_tanh(const row *r)
 {
-    times_sigmoid(r, twice_tanh_argument, 5 * u32); /* two constants, square, sum, product */
+    times_sigmoid(r, twice_tanh_argument);
 }
 
-/* erf is within 2 ULP of a number below 1 and its argument is rounded twice; erf's slope keeps that below u32
- * of 1. */
+/* erfc keeps its digits where Φ is nearly 0. */
 static void gelu(const row *r)
 {
     for (int64_t i = 0; i < r->n; i++) {
         double x = r->x[i];
         r->out[i] = x * 0.5 * erfc(-x / sqrt(2));
-        r->off[i] = fabs(x) * 4 * u32 + 0x1p-148;
+        r->off[i] = fabs(r->out[i]) * 12 * u32 + 0x1p-149;
     }
 }
 static void relu(const row *r)
@@ -620,7 +617,7 @@ START_TEST(activations_of_the_unusual)
         {"gelu_tanh", 3e38f, 3e38f},
         {"gelu_tanh", -3e38f, -0.0f},
         {"gelu", 3e38f, 3e38f},
-        {"gelu", -3e38f, 0},
+        {"gelu", -3e38f, -0.0f},
         {"silu", 3e38f, 3e38f},
         {"softmax", NAN, NAN},
         {"softmax", -INFINITY, NAN},
@@ -639,6 +636,109 @@ START_TEST(activations_of_the_unusual)
             ck_assert_msg(got == table[i].out || (isnan(got) && isnan(table[i].out)), "%s(%a) is %a, not %a",
                           table[i].name, table[i].x, got, table[i].out);
         }
+    }
+}
+END_TEST
+
+/* Distance of `got` from the exact value, in units in the last place of a float of that size. */
+static long double ulps(float got, long double exact)
+{
+    int exponent;
+    if (exact == 0 || fabsl(exact) >= 0x1.ffffffp127L) return got == (float)exact ? 0 : INFINITY;
+    frexpl(exact, &exponent);
+    return fabsl(got - exact) / ldexpl(1, (exponent < -125 ? -125 : exponent) - 24);
+}
+
+static long double exact_gelu(long double x)
+{
+    return x / 2 * erfcl(-x / sqrtl(2));
+}
+static long double exact_gelu_tanh(long double x)
+{
+    return x / (1 + expl(-2 * sqrtl(2 / acosl(-1)) * (x + 0.044715L * x * x * x)));
+}
+static long double exact_silu(long double x)
+{
+    return x / (1 + expl(-x));
+}
+static long double exact_quick_gelu(long double x)
+{
+    return x / (1 + expl(-1.702L * x));
+}
+
+/* All the way down to where results underflow, by the C library's long double; gates of any size. */
+START_TEST(activations_keep_their_digits)
+{
+    static const struct {
+        const char *name;
+        long double (*exact)(long double x);
+        float low; /* the result of what is below is 0 */
+        double ulp;
+    } table[] = {{"gelu", exact_gelu, -14.5f, 5},         {"gelu_tanh", exact_gelu_tanh, -11, 4},
+                 {"silu", exact_silu, -110, 4},           {"quick_gelu", exact_quick_gelu, -64, 4},
+                 {"gelu_and_mul", exact_gelu, -20.5f, 6}, {"silu_and_mul", exact_silu, -210, 5}};
+    enum { N = 20000 };
+    static float x[2 * N], out[N];
+    library l = library_open("activation", NULL);
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        int64_t one = N, two = 2 * N;
+        int gated = strstr(table[i].name, "and_mul") != NULL;
+        for (int64_t k = 0; k < N; k++) {
+            double at = (double)k / N;
+            x[k] = (float)(k % 2 ? table[i].low * at : k % 4 ? 8 * at : ldexp(at - 0.5, -(int)(k % 120)));
+            if (k % 100 == 6) x[k] = (float)(-3e38 * at);
+            x[N + k] =
+                (float)ldexp(k % 3 ? 1 + at : -1 - at, gated && k % 2 ? 126 - (int)(k % 7) : (int)(k % 9));
+        }
+        khub_tensor tx = khub_tensor_f32(x, 1, gated ? &two : &one), to = khub_tensor_f32(out, 1, &one);
+        ck_kernel_ok(&l, table[i].name, khub_arg_tensor(&to), khub_arg_tensor(&tx));
+        for (int64_t k = 0; k < N; k++) {
+            long double exact = table[i].exact(x[k]) * (gated ? x[N + k] : 1);
+            if (!(ulps(out[k], exact) <= table[i].ulp))
+                ck_abort_msg("%s(%a) is %a, not %La", table[i].name, x[k], out[k], exact);
+        }
+    }
+}
+END_TEST
+
+/* Rows whose squares have no sum in float32, with small numbers among the huge ones. */
+START_TEST(norms_of_huge_rows)
+{
+    enum { N = 37 };
+    for (int i = 0; i < 4; i++) {
+        library l = library_open("norm", NULL);
+        int64_t lead = 2;
+        arguments a = arguments_new(&functions[i], f32, 1, &lead, N, (layout){0, 0}, random_normal);
+        guarded *x = tensor_of(&a, 'x'), *residual = tensor_of(&a, 'r');
+        long double mean = 0, square = 0;
+        double at[N];
+        for (int64_t k = 0; k < N; k++) {
+            at[k] = guarded_get(x, k) * (k % 5 ? 0x1p125 : 1);
+            guarded_set(x, k, at[k]);
+            if (residual) guarded_set(residual, k, 0);
+            mean += guarded_get(x, k) / (long double)N;
+        }
+        int centered = strchr(functions[i].args, 'b') != NULL;
+        for (int64_t k = 0; k < N; k++) {
+            long double v = guarded_get(x, k) - (centered ? mean : 0);
+            square += v * v / N;
+        }
+        for (int64_t k = 0; k < N; k++)
+            at[k] = guarded_get(x, k);
+        call(&l, &a, NULL, 0);
+        for (int64_t k = 0; k < 2 * N; k++)
+            ck_assert_msg(isfinite(guarded_get(a.tensor[0], k)), "%s[%lld]", functions[i].name, (long long)k);
+        for (int64_t k = 0; k < N; k++) {
+            long double weight = guarded_get(tensor_of(&a, 'w'), k), root = sqrtl(square),
+                        bias = centered ? guarded_get(tensor_of(&a, 'b'), k) : 0,
+                        out = (at[k] - (centered ? mean : 0)) / root * weight + bias,
+                        size = centered ? (fabsl(at[k]) + root) / root * fabsl(weight) + fabsl(bias)
+                                        : fabsl(out);
+            if (!(fabsl(guarded_get(a.tensor[0], k) - out) <= 16 * u32 * size))
+                ck_abort_msg("%s[%lld] is %a, not %La", functions[i].name, (long long)k,
+                             guarded_get(a.tensor[0], k), out);
+        }
+        arguments_free(&a);
     }
 }
 END_TEST
@@ -711,5 +811,5 @@ END_TEST
 UNIT("kernels_rows", right_by_the_formula, same_bits_for_every_instruction_set, same_bits_for_every_split,
      same_bits_for_every_layout, same_bits_for_axes_in_any_order, same_bits_in_place,
      adding_first_is_adding_apart, no_bias_is_a_bias_of_zeros, no_rows_are_no_work,
-     activations_take_any_number_of_axes, activations_of_the_unusual, nan_stays_in_its_row,
-     softmax_of_a_masked_row, norms_of_the_unusual)
+     activations_take_any_number_of_axes, activations_of_the_unusual, activations_keep_their_digits,
+     norms_of_huge_rows, nan_stays_in_its_row, softmax_of_a_masked_row, norms_of_the_unusual)

@@ -94,17 +94,21 @@ VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
     return (v16){_mm256_blendv_ps(y.a, x.a, _mm256_cmp_ps(p.a, q.a, _CMP_LT_OQ)),
                  _mm256_blendv_ps(y.b, x.b, _mm256_cmp_ps(p.b, q.b, _CMP_LT_OQ))};
 }
-VEC __m256 exp2i8(__m256 y, __m256 t)
+VEC __m256 power8(__m256i n)
 {
-    __m256i bias = _mm256_set1_epi32(127);
-    __m256i n = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_set1_epi32((int)V_ROUNDER_BITS));
-    __m256i half = _mm256_srai_epi32(n, 1), rest = _mm256_sub_epi32(n, half);
-    y = _mm256_mul_ps(y, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, bias), 23)));
-    return _mm256_mul_ps(y, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23)));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
 }
-VEC v16 v_exp2i(v16 y, v16 t)
+VEC void powers8(__m256 t, __m256 *half, __m256 *rest)
 {
-    return (v16){exp2i8(y.a, t.a), exp2i8(y.b, t.b)};
+    __m256i n = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_set1_epi32((int)V_ROUNDER_BITS));
+    __m256i low = _mm256_srai_epi32(n, 1);
+    *half = power8(low);
+    *rest = power8(_mm256_sub_epi32(n, low));
+}
+VEC void v_powers(v16 t, v16 *half, v16 *rest)
+{
+    powers8(t.a, &half->a, &rest->a);
+    powers8(t.b, &half->b, &rest->b);
 }
 VEC v16 v_first(v16 v, int64_t count, float rest)
 {

@@ -79,13 +79,16 @@ VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
 {
     return (v16){_mm512_mask_blend_ps(_mm512_cmp_ps_mask(p.a, q.a, _CMP_LT_OQ), y.a, x.a)};
 }
-VEC v16 v_exp2i(v16 y, v16 t)
+VEC __m512 power16(__m512i n)
 {
-    __m512i bias = _mm512_set1_epi32(127);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
+}
+VEC void v_powers(v16 t, v16 *half, v16 *rest)
+{
     __m512i n = _mm512_sub_epi32(_mm512_castps_si512(t.a), _mm512_set1_epi32((int)V_ROUNDER_BITS));
-    __m512i half = _mm512_srai_epi32(n, 1), rest = _mm512_sub_epi32(n, half);
-    __m512 z = _mm512_mul_ps(y.a, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(half, bias), 23)));
-    return (v16){_mm512_mul_ps(z, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(rest, bias), 23)))};
+    __m512i low = _mm512_srai_epi32(n, 1);
+    half->a = power16(low);
+    rest->a = power16(_mm512_sub_epi32(n, low));
 }
 VEC v16 v_first(v16 v, int64_t count, float rest)
 {

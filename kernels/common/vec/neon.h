@@ -93,17 +93,18 @@ VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
 {
     EACH(vbslq_f32(vcltq_f32(p.q[i], q.q[i]), x.q[i], y.q[i]));
 }
-VEC float32x4_t exp2i4(float32x4_t y, float32x4_t t)
+VEC float32x4_t power4(int32x4_t n)
 {
-    int32x4_t bias = vdupq_n_s32(127);
-    int32x4_t n = vsubq_s32(vreinterpretq_s32_f32(t), vdupq_n_s32((int32_t)V_ROUNDER_BITS));
-    int32x4_t half = vshrq_n_s32(n, 1), rest = vsubq_s32(n, half);
-    y = vmulq_f32(y, vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(half, bias), 23)));
-    return vmulq_f32(y, vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(rest, bias), 23)));
+    return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23));
 }
-VEC v16 v_exp2i(v16 y, v16 t)
+VEC void v_powers(v16 t, v16 *half, v16 *rest)
 {
-    EACH(exp2i4(y.q[i], t.q[i]));
+    for (int i = 0; i < 4; i++) {
+        int32x4_t n = vsubq_s32(vreinterpretq_s32_f32(t.q[i]), vdupq_n_s32((int32_t)V_ROUNDER_BITS));
+        int32x4_t low = vshrq_n_s32(n, 1);
+        half->q[i] = power4(low);
+        rest->q[i] = power4(vsubq_s32(n, low));
+    }
 }
 VEC v16 v_first(v16 v, int64_t count, float rest)
 {

@@ -104,15 +104,14 @@ VEC_LONG v16 v_less(v16 a, v16 b, v16 x, v16 y)
 {
     EACH(a.f[i] < b.f[i] ? x.f[i] : y.f[i]);
 }
-VEC float exp2i(float y, float t)
+VEC_LONG void v_powers(v16 t, v16 *half, v16 *rest)
 {
-    uint32_t n = bits_of(t) - V_ROUNDER_BITS;
-    uint32_t half = n >> 1 | (n & UINT32_C(0x80000000)); /* arithmetic shift */
-    return y * float_of((half + 127) << 23) * float_of((n - half + 127) << 23);
-}
-VEC_LONG v16 v_exp2i(v16 y, v16 t)
-{
-    EACH(exp2i(y.f[i], t.f[i]));
+    for (int i = 0; i < 16; i++) {
+        uint32_t n = bits_of(t.f[i]) - V_ROUNDER_BITS;
+        uint32_t low = n >> 1 | (n & UINT32_C(0x80000000)); /* arithmetic shift */
+        half->f[i] = float_of((low + 127) << 23);
+        rest->f[i] = float_of((n - low + 127) << 23);
+    }
 }
 VEC_LONG v16 v_first(v16 v, int64_t count, float rest)
 {
