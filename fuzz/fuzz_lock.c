@@ -31,7 +31,7 @@ static void check_accepted(khub__lockfile *lock)
         check(khub__is_commit(kernel->commit) && strchr(wanted.repo.id, '/') && !wanted.is_range);
         check(khub__lockfile_find(lock, &wanted) != NULL);
         check(khub__lockfile_pin(lock, &wanted, NULL) == KHUB_OK && wanted.is_commit);
-        khub__lockfile_check(lock, wanted.repo.id, kernel->commit, NULL, &tree, NULL);
+        khub__lockfile_check(lock, wanted.repo.id, kernel->commit, NULL, &tree, NULL, NULL);
     }
     int rc = khub__lockfile_text(&text, lock, NULL);
     check((rc != KHUB_OK) == is_older(lock));

@@ -72,7 +72,8 @@ static int download(khub_snapshot *out, khub__session *session, khub__wanted *wa
     int rc = lock ? khub__lockfile_pin(lock, wanted, err) : KHUB_OK;
     if (rc == KHUB_OK) rc = khub__remote_open(&remote, session, wanted, err);
     if (rc == KHUB_OK && lock)
-        rc = khub__lockfile_check(lock, remote.wanted.repo.id, remote.at.commit, NULL, &remote.tree, err);
+        rc = khub__lockfile_check(lock, remote.wanted.repo.id, remote.at.commit, NULL, &remote.tree,
+                                  &remote.store, err);
     if (rc == KHUB_OK)
         rc = khub__remote_pick(&picked, &remote, any_pattern, (void *)(uintptr_t)patterns, err);
     if (rc == KHUB_OK && !picked.count) rc = fail_none(&remote, patterns, err);

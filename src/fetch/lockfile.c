@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -295,6 +296,7 @@ typedef struct comparison {
     const khub__lockfile *lock;
     const khub__locked *kernel;
     const khub__tree *tree;
+    const khub__store *store; /* may be NULL */
 } comparison;
 
 static int is_bytecode(const char *path)
@@ -319,6 +321,25 @@ static void add_file(khub__hash *hash, const char *path, const char *name)
     khub__hash_add(hash, bytes, n);
 }
 
+/* The name of a file's content. 1, 0: it isn't known; KHUB_E_NOMEM. */
+static int find_name(char name[KHUB__HASH_HEX_MAX + 1], const comparison *c, const khub__tree_file *file,
+                     khub_error *err)
+{
+    const char *known = khub__tree_etag(file);
+    char target[1200];
+    khub__hash_kind kind;
+    khub__copy(name, KHUB__HASH_HEX_MAX + 1, known ? known : "");
+    if (known || !c->store) return known != NULL;
+    char *snapshot = khub__store_snapshot(c->store, c->kernel->commit);
+    char *path = snapshot ? khub__path_join(snapshot, file->path) : NULL;
+    if (path) khub__file_link(target, sizeof(target), path);
+    khub__free(snapshot);
+    if (!path) return khub__fail_memory(err, "checking a build");
+    khub__free(path);
+    khub__copy(name, KHUB__HASH_HEX_MAX + 1, khub__path_name(target));
+    return khub__hash_kind_of(&kind, khub__path_name(target)) == 0;
+}
+
 /* Over the files of the tree that are below `folder` ("build/NAME/"), which are in the order of their paths.
  */
 static int hash_build(char hex[KHUB__HASH_HEX_MAX + 1], const comparison *c, const char *folder,
@@ -329,11 +350,12 @@ static int hash_build(char hex[KHUB__HASH_HEX_MAX + 1], const comparison *c, con
     int rc = khub__hash_new(&hash, KHUB__HASH_SHA256, 0, err);
     for (size_t i = 0; rc == KHUB_OK && i < c->tree->count; i++) {
         const khub__tree_file *file = &c->tree->files[i];
-        const char *name = khub__tree_etag(file);
+        char name[KHUB__HASH_HEX_MAX + 1];
         if (strncmp(file->path, folder, length) != 0 || is_bytecode(file->path + length - 1)) continue;
-        if (name)
-            add_file(hash, file->path + length, name);
-        else
+        int known = find_name(name, c, file, err);
+        if (known < 0) rc = known;
+        if (known == 1) add_file(hash, file->path + length, name);
+        if (known == 0)
             rc = khub__fail(err, KHUB_E_UNTRUSTED,
                             "%s@%s: %s: the cache doesn't know its hash, so that the build can't be compared "
                             "with the lock %s",
@@ -360,12 +382,12 @@ static int check_build(const comparison *c, const khub__locked_build *build, khu
 }
 
 int khub__lockfile_check(const khub__lockfile *lock, const char *repository, const char *commit,
-                         const char *build, const khub__tree *tree, khub_error *err)
+                         const char *build, const khub__tree *tree, const khub__store *store, khub_error *err)
 {
     int rc = KHUB_OK;
     for (size_t i = 0; i < lock->count; i++) {
         const khub__locked *kernel = &lock->kernels[i];
-        const comparison c = {lock, kernel, tree};
+        const comparison c = {lock, kernel, tree, store};
         if (strcmp(kernel->wanted.repo.id, repository) != 0 || strcmp(kernel->commit, commit) != 0) continue;
         for (size_t k = 0; rc == KHUB_OK && k < kernel->build_count; k++)
             if (!build || !strcmp(kernel->builds[k].name, build))

@@ -47,11 +47,12 @@ const khub__locked *khub__lockfile_find(const khub__lockfile *lock, const khub__
 /* Puts the lock's commit in the place of a version or a branch. KHUB_E_NOTFOUND: it isn't in the lock. */
 int khub__lockfile_pin(const khub__lockfile *lock, khub__wanted *wanted, khub_error *err);
 
-/* Compares a build with what entries of the older form say about it, by the names of its files in `tree`.
- * `build` NULL: each of `repository` at `commit`. KHUB_E_UNTRUSTED with both hashes, or when a file's name
- * isn't known. */
+/* Compares a build with what entries of the older form say about it, by the names of its files: those that
+ * `tree` has, else those of the blobs that the snapshot in `store` (may be NULL) shows. `build` NULL: each of
+ * `repository` at `commit`. KHUB_E_UNTRUSTED with both hashes, or when a file's name isn't known. */
 int khub__lockfile_check(const khub__lockfile *lock, const char *repository, const char *commit,
-                         const char *build, const khub__tree *tree, khub_error *err);
+                         const char *build, const khub__tree *tree, const khub__store *store,
+                         khub_error *err);
 
 /* The text of the newer form, as the Python package writes it, sorted.
  * *text is the caller's (khub_free). KHUB_E_INVAL: an entry has neither version nor

@@ -157,7 +157,7 @@ static int judge_hash(khub__judging *j, khub_error *err)
     khub_error why = {0};
     if (!remote) return KHUB_OK;
     int rc = khub__lockfile_check(&j->way->lock, remote->wanted.repo.id, remote->at.commit,
-                                  j->kernel->variant, &remote->tree, &why);
+                                  j->kernel->variant, &remote->tree, &remote->store, &why);
     if (rc != KHUB_E_UNTRUSTED) return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
     khub__trust_add(j->kernel->trust, KHUB__ABOUT_LOCK, KHUB_TRUST_REFUSED, "%s", why.message);
     return j->way->verifies ? KHUB_OK : khub__trust_end(j->kernel->trust, err);
@@ -213,7 +213,7 @@ int khub__judge_content(khub__judging *j, int copy, khub_error *err)
     if (!is_to_be_proven(j)) return KHUB_OK;
     khub__proven_drop(&j->proven);
     int rc = prove(j, copy, &why);
-    if (rc == KHUB_E_UNTRUSTED && j->proof.damaged_count) {
+    if (rc == KHUB_E_UNTRUSTED && j->proof.damaged_count && !j->way->verifies) {
         rc = mend(j, err);
         khub_error_clear(&why);
         if (rc == KHUB_OK) rc = prove(j, copy, &why);

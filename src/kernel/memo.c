@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "kernel/marks.h"
+#include "trust/held.h"
 #include "trust/policy.h"
 #include "trust/trust.h"
 
@@ -45,6 +46,17 @@ static void add_policy(khub__text *key, const khub_policy *policy)
     khub__free(text);
 }
 
+/* A lock that was written anew may name another commit. */
+static void add_lock(khub__text *key, const char *lock)
+{
+    khub__identity file = {0};
+    add(key, lock);
+    if (lock && khub__identify(&file, NULL, lock, 0) == 0)
+        khub__text_addf(key, "%llu %llu %llu %lld\n", (unsigned long long)file.device,
+                        (unsigned long long)file.inode, (unsigned long long)file.size,
+                        (long long)file.changed_ns);
+}
+
 int khub__memo_key(char **out, const char *name, const khub_get_options *options, khub_error *err)
 {
     static const char *const counts[] = {
@@ -59,7 +71,7 @@ int khub__memo_key(char **out, const char *name, const khub_get_options *options
     add(&key, name);
     add(&key, options->backend);
     add(&key, options->variant);
-    add(&key, options->lock);
+    add_lock(&key, options->lock);
     add(&key, hub.endpoint);
     add(&key, hub.cache_dir);
     for (size_t i = 0; hub.trust && hub.trust[i]; i++)

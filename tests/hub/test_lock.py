@@ -1,7 +1,7 @@
 """khub lock, and what a lock does to khub get and khub download, against a small Hub."""
 import hashlib
 import json
-import os
+import shutil
 
 import pytest
 from small_hub import VARIANT, Hub, blob_id, fake, khub
@@ -193,6 +193,10 @@ def test_a_lock_holds(hub, cache, tmp_path):
     assert run.returncode == 1 and "org/b@v1: isn't in the lock" in run.stderr and "needed by org/a@v1" in run.stderr
 
 
+def entry(name, at, c):
+    return {"dependency": {"repo-id": name, "version": at}, "lock": {"commit": c}}
+
+
 def older(name, at, files, **changed):
     """An entry of the older form, which knows builds for torch only; `changed` replaces a build's hash."""
     builds = {}
@@ -234,3 +238,37 @@ def test_the_older_form(hub, cache, tmp_path):
     assert run.returncode == 2 and "org/a@v1" in run.stderr
     ok(khub(hub, cache, "lock", "org/a@v1", "--keep", "-o", lock))
     assert lock.read_text() == lock_of(("org/a", 1, commit(hub, "org/a")))
+
+
+def test_nothing_runs_that_a_lock_refuses(hub, cache, tmp_path):
+    """The kernel ends the process while it is loaded: that a refusal is told is the proof that it wasn't."""
+    lock, evil = tmp_path / "kernels.lock", fake("exit_on_load")
+    hub.repos["kernels/org/x"] = {"v1": evil, "v2": {**evil, "README.md": b"metadata.json says 1"}}
+    at = {branch: commit(hub, "org/x", branch) for branch in ("v1", "v2")}
+    run = khub(hub, cache, "get", "org/x@v1")
+    assert "loading it ended the process" in run.stderr  # it does
+    ok(khub(hub, cache, "download", "org/x@v2"))
+    changed = {"repo_id": "org/x", "sha": at["v1"], "variants": {VARIANT: {"hash": "sha256-" + "ab" * 32, "hash_type": "git_lfs_concat"}}}
+    for entries, name, status, words in [
+            ([changed], "org/x@v1", 4, "ab" * 32), ([changed], f"org/x@{at['v2']}", 1, "isn't in the lock"),
+            ([entry("org/x", 1, at["v1"])], "org/x@v2", 1, "isn't in the lock"), ([entry("org/x", 1, "c" * 40)], "org/x@v1", 1, "c" * 40),
+            ([entry("org/x", 2, at["v2"])], "org/x@v2", 4, "version 2 was asked for"),
+            ([entry("org/a", 1, at["v1"])], "org/a@v1", 1, at["v1"]), ([], "org/x@v1", 1, "isn't in the lock")]:
+        lock.write_text(json.dumps(entries))
+        for command in ("get", "functions"):
+            run = khub(hub, cache, command, name, "--lock", lock)
+            assert run.returncode == status and words in run.stderr and "ended the process" not in run.stderr, (entries, name, run.stderr)
+
+
+def test_a_lock_of_the_older_form_in_a_cache_of_the_peer(hub, cache, tmp_path):
+    """Without the list of files that khub keeps, the names of the contents are those of the links."""
+    lock = tmp_path / "kernels.lock"
+    ok(khub(hub, cache, "get", "org/d@v1"))
+    files = {p.replace(VARIANT, "torch27"): c for p, c in hub.repos["kernels/org/d"]["v1"].items()}
+    good = older("org/d", commit(hub, "org/d"), files)["variants"]["torch27"]
+    shutil.rmtree(cache / "kernels--org--d" / "trees")
+    shutil.rmtree(cache / "kernels--org--d" / "receipts", ignore_errors=True)
+    for build, status in ((good, 0), ({**good, "hash": "sha256-" + "0" * 64}, 4)):
+        lock.write_text(json.dumps([{"repo_id": "org/d", "sha": commit(hub, "org/d"), "variants": {VARIANT: build}}]))
+        run = khub(None, cache, "get", "org/d@v1", "--lock", lock, "--offline")
+        assert run.returncode == status and (not status or good["hash"].removeprefix("sha256-") in run.stderr), run.stderr

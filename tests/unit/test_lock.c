@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "failing_memory.h"
+#include "fakes.h"
 #include "root.h"
 
 #include "fetch/lockfile.h"
@@ -181,30 +182,32 @@ START_TEST(the_older_form)
     ck_khub_ok(khub__tree_close(&tree, &err), &err);
     ck_khub_ok(parse(&lock, OLDER(HASH), &err), &err);
     ck_assert_str_eq(find(&lock, "org/a@v7"), C1); /* it knows repositories only */
-    ck_khub_ok(khub__lockfile_check(&lock, repo, C1, torch, &tree, &err), &err);
-    ck_khub_ok(khub__lockfile_check(&lock, repo, C1, NULL, &tree, &err), &err);
+    ck_khub_ok(khub__lockfile_check(&lock, repo, C1, torch, &tree, NULL, &err), &err);
+    ck_khub_ok(khub__lockfile_check(&lock, repo, C1, NULL, &tree, NULL, &err), &err);
     khub__lockfile_free(&lock);
     ck_khub_ok(parse(&lock, OLDER(FE), &err), &err);
-    ck_khub_fails(khub__lockfile_check(&lock, repo, C1, torch, &tree, &err), &err, KHUB_E_UNTRUSTED,
+    ck_khub_fails(khub__lockfile_check(&lock, repo, C1, torch, &tree, NULL, &err), &err, KHUB_E_UNTRUSTED,
                   "org/a@" C1 ": build torch27-cxx11-cu128-x86_64-linux: its hash is " HASH
                   ", the lock kernels.lock has " FE);
-    ck_khub_fails(khub__lockfile_check(&lock, repo, C1, NULL, &tree, &err), &err, KHUB_E_UNTRUSTED, HASH);
+    ck_khub_fails(khub__lockfile_check(&lock, repo, C1, NULL, &tree, NULL, &err), &err, KHUB_E_UNTRUSTED,
+                  HASH);
     /* A build that the lock doesn't have isn't a changed one, nor is another commit or repository. */
-    ck_khub_ok(khub__lockfile_check(&lock, repo, C1, "tvm-ffi01-cpu-x86_64-linux", &tree, &err), &err);
-    ck_khub_ok(khub__lockfile_check(&lock, repo, C2, torch, &tree, &err), &err);
-    ck_khub_ok(khub__lockfile_check(&lock, "org/b", C1, torch, &tree, &err), &err);
+    ck_khub_ok(khub__lockfile_check(&lock, repo, C1, "tvm-ffi01-cpu-x86_64-linux", &tree, NULL, &err), &err);
+    ck_khub_ok(khub__lockfile_check(&lock, repo, C2, torch, &tree, NULL, &err), &err);
+    ck_khub_ok(khub__lockfile_check(&lock, "org/b", C1, torch, &tree, NULL, &err), &err);
     tree.files[1].blob_id[0] = 0;
     ck_assert_str_eq(tree.files[1].path, TORCH "__pycache__/x.py");
-    ck_khub_fails(khub__lockfile_check(&lock, repo, C1, torch, &tree, &err), &err, KHUB_E_UNTRUSTED, HASH);
+    ck_khub_fails(khub__lockfile_check(&lock, repo, C1, torch, &tree, NULL, &err), &err, KHUB_E_UNTRUSTED,
+                  HASH);
     tree.files[2].blob_id[0] = 0;
-    ck_khub_fails(khub__lockfile_check(&lock, repo, C1, torch, &tree, &err), &err, KHUB_E_UNTRUSTED,
+    ck_khub_fails(khub__lockfile_check(&lock, repo, C1, torch, &tree, NULL, &err), &err, KHUB_E_UNTRUSTED,
                   TORCH "_ops.py: the cache doesn't know its hash");
     khub__lockfile_free(&lock);
     khub__tree_free(&tree);
 }
 END_TEST
 
-static khub_locked_kernel kernel(const char *name, const char *commit)
+static khub_locked_kernel locked(const char *name, const char *commit)
 {
     khub_locked_kernel out = {{0}, {0}};
     snprintf(out.name, sizeof(out.name), "%s", name);
@@ -220,9 +223,9 @@ static khub_locked_kernel kernel(const char *name, const char *commit)
 /* The order is the Python package's: repositories by bytes, then versions as numbers, then revisions. */
 START_TEST(what_is_written)
 {
-    const khub_locked_kernel kernels[] = {kernel("org/b@2", C1),    kernel("org/a@v10", C2),
-                                          kernel("org/a@x\"y", C1), kernel("org/a@refs/pr/1", C1),
-                                          kernel("org/a@v9", C3),   kernel("Org/a@v1", C1)};
+    const khub_locked_kernel kernels[] = {locked("org/b@2", C1),    locked("org/a@v10", C2),
+                                          locked("org/a@x\"y", C1), locked("org/a@refs/pr/1", C1),
+                                          locked("org/a@v9", C3),   locked("Org/a@v1", C1)};
     char *text;
     khub_error err = {0};
     ck_khub_ok(khub_lock_text(&text, kernels, 6, &err), &err);
@@ -242,11 +245,11 @@ START_TEST(what_is_written)
     ck_khub_ok(khub_lock_text(&text, NULL, 0, &err), &err);
     ck_assert_str_eq(text, "[]");
     khub_free(text);
-    const khub_locked_kernel wrong[][2] = {{kernel("org/a", C1)},
-                                           {kernel("org/a@>=1,<3", C1)},
-                                           {kernel("./a", C1)},
-                                           {kernel("org/a@v1", "111")},
-                                           {kernel("org/a@v1", C1), kernel("org/a@1", C2)}};
+    const khub_locked_kernel wrong[][2] = {{locked("org/a", C1)},
+                                           {locked("org/a@>=1,<3", C1)},
+                                           {locked("./a", C1)},
+                                           {locked("org/a@v1", "111")},
+                                           {locked("org/a@v1", C1), locked("org/a@1", C2)}};
     const char *const words[] = {"org/a: has neither version nor revision", "org/a: has neither",
                                  "./a: isn't a repository's name", "\"111\" is no commit",
                                  "two entries for org/a@v1"};
@@ -437,7 +440,7 @@ static int read_older(void *user, khub_error *err)
     /* the hash of a build without files */
     int rc = parse(&lock, OLDER("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"), err);
     if (rc != KHUB_OK) return rc;
-    rc = khub__lockfile_check(&lock, "org/a", C1, NULL, &tree, err);
+    rc = khub__lockfile_check(&lock, "org/a", C1, NULL, &tree, NULL, err);
     khub__lockfile_free(&lock);
     return rc;
 }
@@ -478,6 +481,42 @@ static int verify_offline(void *user, khub_error *err)
     return rc;
 }
 
+/* One process, one name, one path of a lock. */
+START_TEST(a_lock_that_is_written_anew)
+{
+    char command[9000], lock[200];
+    khub_kernel *kernel;
+    khub_error err = {0};
+    khub_hub_options hub;
+    khub_get_options options;
+    KHUB_INIT(&hub);
+    KHUB_INIT(&options);
+    make_root();
+    hub.cache_dir = root;
+    hub.offline = 1;
+    options.hub = &hub;
+    options.lock = lock;
+    snprintf(lock, sizeof(lock), "%s/kernels.lock", root);
+    put("/kernels--org--good/snapshots/none", "");
+    static const char *const commits[] = {C1, C2, C1};
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(
+            command, sizeof(command),
+            "cd %s/kernels--org--good/snapshots && { test -d %s || { mkdir %s && cp -r %s/build %s; }; }",
+            root, commits[i], commits[i], fake_repository("good"), commits[i]);
+        ck_assert_int_eq(system(command), 0);
+        khub_locked_kernel one = locked("org/good@v1", commits[i]);
+        ck_khub_ok(khub_lock_write(lock, &one, 1, &err), &err);
+        for (int again = 0; again < 2; again++) {
+            ck_khub_ok(khub_get(&kernel, "org/good@v1", &options, &err), &err);
+            ck_assert_str_eq(khub_kernel_commit(kernel), commits[i]);
+            khub_kernel_close(kernel);
+        }
+    }
+    remove_root();
+}
+END_TEST
+
 START_TEST(every_allocation_fails)
 {
     make_cache();
@@ -492,4 +531,4 @@ START_TEST(every_allocation_fails)
 END_TEST
 
 UNIT("lock", the_newer_form, locks_that_are_none, the_older_form, what_is_written, projects,
-     projects_that_are_none, a_tree_over_all_builds, every_allocation_fails)
+     projects_that_are_none, a_tree_over_all_builds, a_lock_that_is_written_anew, every_allocation_fails)
