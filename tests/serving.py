@@ -1,6 +1,7 @@
 """A `khub serve` for tests: started on a free port, stopped by its process id."""
 import collections
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -8,7 +9,9 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import traceback
 import urllib.error
 import urllib.request
 
@@ -77,13 +80,49 @@ def eventually(answer, wanted):
     return got
 
 
+@functools.cache
+def import_packages():
+    """What huggingface_hub needs, and not itself: it takes its settings from the environment when it is imported."""
+    import huggingface_hub.hf_api  # noqa: F401
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "huggingface_hub"]:
+        del sys.modules[name]
+
+
+def run_program(program, env, folder, out, errors):
+    """In a child of this process: ends it."""
+    status = 1
+    try:
+        os.dup2(out.fileno(), 1)
+        os.dup2(errors.fileno(), 2)
+        sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)
+        os.environ.clear()
+        os.environ.update(env)
+        os.chdir(folder)
+        exec(compile("import json, huggingface_hub as h\napi = h.HfApi()\n" + program, "program", "exec"), {"__name__": "__main__"})
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
 def python(hub, tmp_path, program, **environment):
-    """Runs a program in a process of its own, whose Hub is ours; returns what it prints, as JSON."""
+    """Runs a program in a process of its own, whose Hub is ours; returns what it prints, as JSON. A child of this one, so that packages
+    are imported once."""
     env = {**os.environ, "HF_ENDPOINT": hub if isinstance(hub, str) else hub.url, "HF_HOME": str(tmp_path / "home"),
            "HF_HUB_DISABLE_PROGRESS_BARS": "1", "HF_HUB_DISABLE_XET": "1", **environment}
     if "HF_TOKEN" not in environment:
         env.pop("HF_TOKEN", None)
-    done = subprocess.run([sys.executable, "-c", "import json, huggingface_hub as h\napi = h.HfApi()\n" + program],
-                          capture_output=True, text=True, timeout=120, env=env, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    import_packages()
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as errors:
+        child = os.fork()
+        if child == 0:
+            run_program(program, env, tmp_path, out, errors)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for file in (out, errors):
+            file.seek(0)
+        assert status == 0, errors.read()
+        return json.loads(out.read().splitlines()[-1])

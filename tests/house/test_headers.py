@@ -2,8 +2,7 @@
 import pytest
 from house import PUBLIC_HEADERS, SOURCE, run
 
-COMPILERS = [("gcc", "c", "c11"), ("clang", "c", "c11"), ("g++", "c++", "c++11"), ("g++", "c++", "c++17"),
-             ("clang++", "c++", "c++11"), ("clang++", "c++", "c++17")]
+COMPILERS = [("gcc", "c", "c11"), ("clang", "c", "c11"), ("g++", "c++", "c++11"), ("clang++", "c++", "c++17")]
 
 
 @pytest.mark.parametrize("compiler,language,standard", COMPILERS)

@@ -55,31 +55,6 @@ def check(cache):
         assert not huggingface_hub.scan_cache_dir(cache).warnings or not list(cache.glob("*/snapshots"))
 
 
-def test_killed_200_times(hub, tmp_path):
-    """At moments over the whole of a fetch. Afterwards the cache is in order, and the next fetch completes."""
-    rng = random.Random(200)
-    hub.pause = 0.0002
-    whole = time.monotonic()
-    run = start(hub, tmp_path / "whole", "get", "org/good@v1")
-    assert run.wait(60) == 0, run.stderr.read()
-    whole = time.monotonic() - whole
-    killed = 0
-    for i in range(200):
-        cache = tmp_path / f"cache{i}"
-        run = start(hub, cache, "get", "org/good@v1")
-        time.sleep(rng.uniform(0, whole))
-        os.killpg(run.pid, signal.SIGKILL)  # the command and the child that it works in
-        killed += run.wait(60) == -signal.SIGKILL
-        check(cache)
-        if i % 10 == 0:
-            again = khub(hub, cache, "get", "org/good@v1")
-            assert again.returncode == 0, again.stderr
-            check(cache)
-            assert not list(cache.glob("*/blobs/*.incomplete"))
-            assert khub(hub, cache, "cache", "verify").returncode == 0
-    assert killed > 100
-
-
 def test_a_second_fetch_goes_on_where_the_first_stopped(hub, tmp_path):
     hub.pause = 0.02  # 32 pieces: more than half a second
     run = in_the_middle(hub, tmp_path, beyond=1 << 20)
@@ -140,22 +115,19 @@ def test_readers_see_one_commit_or_the_other(hub, tmp_path):
     for files in (one, other):
         hub.repos["kernels/org/good"]["v1"] = files
         assert khub(hub, tmp_path, "get", "org/good@v1", "--refresh").returncode == 0
-    end, seen, readers = time.monotonic() + 3, set(), []
-    follower = None
-    i = 0
-    while time.monotonic() < end or readers:
-        if time.monotonic() < end and (follower is None or follower.poll() is not None):
+    seen, readers, follower, moves = set(), [], None, 0
+    while moves < 8 or follower.poll() is None or readers:
+        if moves < 8 and (follower is None or follower.poll() is not None):
             assert follower is None or follower.returncode == 0, follower.stderr.read()
-            i += 1
-            hub.repos["kernels/org/good"]["v1"] = (one, other)[i % 2]
+            moves += 1
+            hub.repos["kernels/org/good"]["v1"] = (one, other)[moves % 2]
             follower = start(hub, tmp_path, "get", "org/good@v1", "--refresh")
-        while time.monotonic() < end and len(readers) < 8:
+        while (moves < 8 or follower.poll() is None) and len(readers) < 8:
             readers.append(start(hub, tmp_path, "get", "org/good@v1", "--offline"))
         for run in [r for r in readers if r.poll() is not None]:
             out, words = run.communicate()
             assert run.returncode == 0, words
             seen.add(pathlib.Path(out.strip()).parents[1].name)
             readers.remove(run)
-        time.sleep(0.001)
-    follower.wait(60)
-    assert seen == commits
+        time.sleep(0.005)
+    assert follower.returncode == 0 and seen == commits
