@@ -68,6 +68,9 @@ def test_a_library_alone(tmp_path, library):
         assert out.tolist() == [0, 2, 0] and not hasattr(kernel, "layers")
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code), tmp_path / "repo"], check=True, timeout=100)
+    assert "0 errors, 0 warnings" in khub("check", tmp_path / "repo").stdout and khub("verify", tmp_path / "repo").returncode == 0
+    (build / "_ops.py").write_text("")
+    assert "_ops.py" in khub("verify", tmp_path / "repo", status=4).stdout
     assert not list(build.rglob("*.khub*")) and not list((tmp_path / "repo").glob(".khub*"))
 
 

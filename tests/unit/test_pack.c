@@ -200,6 +200,7 @@ END_TEST
 /* What the directory's metadata.json has stays, unless something else is said; a digest is made anew. */
 START_TEST(a_metadata_json_of_its_own)
 {
+    static const char *const archs[] = {"9.0", "10.0+PTX", NULL};
     begin();
     put("/out/metadata.json",
         "{\"name\": \"theirs\", \"id\": \"_theirs_1\", \"version\": 7, \"license\": \"ISC\", \"source\": "
@@ -210,7 +211,7 @@ START_TEST(a_metadata_json_of_its_own)
     KHUB_INIT(&options);
     options.variant = "tvm-ffi01-cu128-x86_64-linux";
     options.version = &one;
-    options.archs = (const char *[]){"9.0", "10.0+PTX", NULL};
+    options.archs = archs;
     options.upstream = "https://u/x";
     options.algorithm = "sha512";
     packs();
@@ -321,6 +322,7 @@ static const struct {
 
 START_TEST(bad_options_are_named)
 {
+    static const int64_t negative = -1;
     begin();
     put("/out/sub/x.so", "");
     const struct {
@@ -339,7 +341,7 @@ START_TEST(bad_options_are_named)
         }
     options.version = NULL;
     refuses(KHUB_E_INVAL, "metadata.json there: khub_pack_options.version");
-    options.version = &(const int64_t){-1};
+    options.version = &negative;
     refuses(KHUB_E_FORMAT, "\"version\" is -1");
     remove_root();
 }
