@@ -79,7 +79,7 @@ def test_the_same_bytes(hub, folder, tmp_path):
     rng = random.Random(7)
     roots = [[(n, 1)] for n in names]
     for _ in range(4):
-        some = rng.sample(names, 3)
+        some = rng.sample([n for n in names if n not in CIRCLE], 3)
         roots.append([(n, max(int(v.name[1:]) for v in (folder / n).iterdir())) for n in some])
     commit = json.loads(ask(hub, f"/api/kernels/{names[0]}/refs").body)["branches"][0]["targetCommit"]
     roots.append([(names[0], commit), (names[1], 1)])  # a revision is locked only as a commit by the peer
