@@ -1,11 +1,12 @@
 /* ELF: what the loader reads (segments and the dynamic table), through libelf. Of the sections, which the
- * loader ignores, only the number of symbols and the GPU code are taken. */
+ * loader ignores, only the GPU code is taken, and the number of symbols, which else the hash tables tell. */
 #include "publish/object.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "publish/gpu.h"
 #include "publish/libelf.h"
+#include "publish/view.h"
 
 #include <stdio.h>
 
@@ -26,6 +27,7 @@ typedef struct elf_file {
     size_t segment_count;
     uint64_t dynamic_at, dynamic_bytes;
     uint64_t strings, strings_bytes, symbols, versions;    /* where in the file; 0: there are none */
+    uint64_t hash, gnu_hash;                               /* likewise */
     uint64_t needed_versions, needed_version_count;        /* address */
     uint64_t name_offset, path_offset;                     /* in the strings; UINT64_MAX: none */
     uint64_t symbol_count;                                 /* 0: not known */
@@ -171,6 +173,12 @@ static void read_entry(elf_file *f, const GElf_Dyn *d)
     case DT_SYMTAB:
         f->symbols = offset_of(f, value, NULL);
         break;
+    case DT_HASH:
+        f->hash = offset_of(f, value, NULL);
+        break;
+    case DT_GNU_HASH:
+        f->gnu_hash = offset_of(f, value, NULL);
+        break;
     case DT_VERSYM:
         f->versions = offset_of(f, value, NULL);
         break;
@@ -308,6 +316,44 @@ static void read_sections(elf_file *f)
     }
 }
 
+/* The i-th number of 4 bytes from `at` on; one that lies outside of the file is 0. */
+static uint32_t word(const elf_file *f, uint64_t at, uint64_t i)
+{
+    khub__view view = {f->file->data, f->file->length, 0};
+    if (i > UINT32_MAX || at > UINT64_MAX - i * 4) return 0;
+    return (uint32_t)(f->header.e_ident[EI_DATA] == ELFDATA2MSB ? khub__view_big
+                                                                : khub__view_little)(&view, at + i * 4, 4);
+}
+
+/* The GNU hash table has no count: the last symbol is at the end of the chain that starts last. */
+static uint64_t count_gnu(const elf_file *f)
+{
+    uint64_t buckets = word(f, f->gnu_hash, 0), first = word(f, f->gnu_hash, 1), last = 0,
+             filter = word(f, f->gnu_hash, 2),
+             at = f->gnu_hash + 16 + filter * (f->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4);
+    if (!fits(f, at, buckets * 4)) return 0;
+    for (uint64_t i = 0; i < buckets; i++)
+        if (word(f, at, i) > last) last = word(f, at, i);
+    if (last < first) return first;
+    uint64_t chain = at + buckets * 4, i = last - first;
+    while (fits(f, chain, (i + 1) * 4) && !(word(f, chain, i) & 1))
+        i++;
+    return fits(f, chain, (i + 1) * 4) ? first + i + 1 : 0;
+}
+
+/* By the section, or by the hash table where there is no section or one that hides some. */
+static void count_symbols(elf_file *f)
+{
+    uint64_t hashed = f->hash ? word(f, f->hash, 1) : f->gnu_hash ? count_gnu(f) : 0;
+    if (f->symbol_count && hashed > f->symbol_count)
+        khub__names_add(&f->out->remarks, "its section headers show fewer symbols than the loader would use");
+    if (hashed > f->symbol_count) f->symbol_count = hashed;
+    f->out->has_no_symbols = !f->symbol_count;
+    if (!f->symbol_count)
+        khub__names_add(&f->out->remarks,
+                        "it doesn't say how many symbols it has, so nothing is known about them");
+}
+
 static void add_symbol(elf_file *f, const GElf_Sym *symbol, unsigned version)
 {
     unsigned binding = GELF_ST_BIND(symbol->st_info);
@@ -325,10 +371,8 @@ static void add_symbol(elf_file *f, const GElf_Sym *symbol, unsigned version)
 static int read_symbols(elf_file *f)
 {
     size_t size = f->lib->gelf_fsize(f->elf, ELF_T_SYM, 1, EV_CURRENT);
-    if (!f->symbol_count) {
-        khub__names_add(&f->out->remarks, "it has no section headers, so its symbols can't be counted");
-        return KHUB_OK;
-    }
+    count_symbols(f);
+    if (!f->symbol_count) return KHUB_OK;
     if (!size || f->symbol_count > f->file->length / size)
         return fail_damaged(f, "its symbols lie outside of the file");
     Elf_Data *symbols = chunk(f, f->symbols, f->symbol_count * size, ELF_T_SYM);

@@ -184,7 +184,8 @@ void khub__check_manylinux(const khub__case *it)
 {
     int machine = !strcmp(it->object->arch, "x86_64") ? X86_64 : AARCH64;
     int wanted = find_level(it->options->manylinux);
-    if (it->object->format != KHUB__ELF || (machine == AARCH64 && strcmp(it->object->arch, "aarch64") != 0))
+    if (it->object->format != KHUB__ELF || it->object->has_no_symbols ||
+        (machine == AARCH64 && strcmp(it->object->arch, "aarch64") != 0))
         return;
     khub__groups all = {0};
     collect(&all, it->object, machine);

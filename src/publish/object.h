@@ -47,6 +47,7 @@ typedef struct khub__object {
     int old_path;         /* DT_RPATH, which comes before LD_LIBRARY_PATH */
     int text_relocations; /* code must be written to when it is loaded */
     khub__relro relro;
+    int has_no_symbols; /* none could be read, though there may be some */
 
     /* Mach-O */
     uint32_t macos; /* the oldest it loads on, 0xXXXXYYZZ for X.Y.Z; 0: it doesn't say */

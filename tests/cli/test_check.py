@@ -283,6 +283,23 @@ def test_what_is_no_library(tmp_path):
         assert words in found[name]["words"] and str(tmp_path) not in found[name]["words"], found[name]
 
 
+def test_a_library_without_sections(tmp_path):
+    """As the loader needs none; the symbols are then counted by the hash tables."""
+    for style in "gnu", "sysv", "both":
+        whole = made(tmp_path, f"{style}.so", ".globl __tvm_ffi_f\n__tvm_ffi_f: .quad 0\n" + objects.symbols(["nobody", "PyErr_Occurred"]), f"-Wl,--hash-style={style}")
+        content = bytearray(whole.read_bytes())
+        content[0x28:0x30], content[0x3C:0x40] = bytes(8), bytes(4)  # e_shoff; e_shnum, e_shstrndx
+        bare = tmp_path / f"{style}-bare.so"
+        bare.write_bytes(content)
+        assert [{**f, "file": str(whole)} for f in check(bare)] == check(whole) and {("undefined", "nobody")} == faults(check(bare))
+    content = bytearray(whole.read_bytes())
+    table, size, count = (int.from_bytes(content[at:at + n], "little") for at, n in ((0x28, 8), (0x3A, 2), (0x3C, 2)))
+    (dynsym,) = [at for at in range(table, table + size * count, size) if content[at + 4] == 11]
+    content[dynsym + 0x20:dynsym + 0x28] = (24).to_bytes(8, "little")  # sh_size: one symbol
+    bare.write_bytes(content)
+    assert faults(check(bare)) == {("undefined", "nobody"), ("file", None)}
+
+
 def test_names_that_are_nothing(tmp_path):
     for arguments, words, status in ((["./none.so"], "no such", 1), ([tmp_path], "neither build/", 1), (["--manylinux", "manylinux_1", library_of("good")], "manylinux_2_28", 2),
                                      (["--python", "three", library_of("good")], "three", 2), ([], "of which", 2)):
