@@ -1,6 +1,6 @@
 /* manylinux levels: the newest versions of symbols that the systems of a level have. The levels are PEP 600's
  * (manylinux_2_N: glibc 2.N), what libstdc++, libgcc and zlib have there is from the policy of auditwheel,
- * the tool of the Python Packaging Authority that judges wheels (manylinux-policy.json, 6.4). A version that
+ * the tool of the Python Packaging Authority that judges wheels (manylinux-policy.json). A version that
  * the policy lists has everything older beside it, so the newest one tells it all; tests/oracle/test_check.py
  * holds each version against the policy. */
 #include "publish/rules.h"
