@@ -300,6 +300,16 @@ def test_a_library_without_sections(tmp_path):
     assert faults(check(bare)) == {("undefined", "nobody"), ("file", None)}
 
 
+def test_without_libelf(tmp_path):
+    """It is opened for the first ELF file; the others don't need it."""
+    (tmp_path / "libelf.so.1").write_text("not a library")
+    (tmp_path / "k.dylib").write_bytes(objects.macho())
+    env = {"LD_LIBRARY_PATH": str(tmp_path)}
+    run = khub("check", "--no-load", library_of("good"), env=env)
+    assert run.returncode == 1 and run.stdout == "" and "ELF files can't be read without libelf (package libelf1)" in run.stderr
+    assert khub("check", tmp_path / "k.dylib", env=env).returncode == 0
+
+
 def test_names_that_are_nothing(tmp_path):
     for arguments, words, status in ((["./none.so"], "no such", 1), ([tmp_path], "neither build/", 1), (["--manylinux", "manylinux_1", library_of("good")], "manylinux_2_28", 2),
                                      (["--python", "three", library_of("good")], "three", 2), ([], "of which", 2)):
