@@ -185,6 +185,16 @@ def test_who_signed(hub, tmp_path):
     assert properties(document)["signature"] == "other-bytes" and "signer" not in properties(document)
 
 
+def test_a_publisher_who_is_not_trusted(hub, tmp_path):
+    """The files aren't fetched; who vouches for the publisher is told."""
+    hub.trusted["org"] = False
+    hub.repos["kernels/org/good"] = {"v1": fake()}
+    run = khub(hub, tmp_path / "cache", "info", "--sbom", "org/good@v1")
+    assert run.returncode == 4 and "org/good: the Hub doesn't call org a trusted publisher" in run.stderr and not run.stdout
+    assert [p for p in hub.paths() if p.endswith(".so")] == []
+    sbom(hub, tmp_path / "cache", fake(), "--trust", "org")
+
+
 def test_builds_of_this_machine(tmp_path):
     document, _ = sbom(None, tmp_path / "cache", None, name="khub/norm")
     said = properties(document)
