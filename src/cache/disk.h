@@ -47,6 +47,9 @@ int khub__disk_touch(const khub__store *store, const char *path);
 /* 1: `path` (absolute), links followed, is inside the cache. */
 int khub__disk_inside(const khub__store *store, const char *path);
 
+/* khub__path_is_ours of FOLDER/PATH. What lies above is looked at once a second. */
+int khub__disk_is_ours(const khub__store *store, const char *path, khub_error *err);
+
 /* "PATH: can't WHAT: …" by errno; for a cache that can't be written it names the cache and what to do. */
 int khub__disk_fail(khub_error *err, const khub__store *store, const char *path, const char *what);
 

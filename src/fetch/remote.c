@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/ours.h"
 #include "base/path.h"
 #include "cache/disk.h"
 #include "fetch/snapshots.h"
@@ -93,11 +92,10 @@ static void note_move(khub__remote *remote, const khub__repo *there)
  * *foreign says so (khub_free). KHUB_E_NOTFOUND: there is none that counts. */
 static int cached_tree(khub__remote *remote, khub_error *err)
 {
-    char path[KHUB__DISK_PATH_MAX], name[KHUB__COMMIT_MAX + 16];
+    char name[KHUB__COMMIT_MAX + 16];
     khub_error why = {0};
     snprintf(name, sizeof(name), "trees/%s.json", remote->at.commit);
-    if (khub__disk_path(path, &remote->store, name) != 0) return KHUB_E_NOTFOUND;
-    int rc = khub__path_is_ours(NULL, path, &why);
+    int rc = khub__disk_is_ours(&remote->store, name, &why);
     if (rc == KHUB_E_NOMEM) return khub__fail_memory(err, "reading the list of files");
     if (rc == KHUB_E_UNTRUSTED) {
         if (!khub__client_offline(remote->session->client)) return KHUB_E_NOTFOUND;

@@ -575,15 +575,16 @@ static int judge_unknown(const check *c)
 
 static void note_others(const check *c)
 {
-    for (size_t i = 0; i < c->count; i++)
-        if (c->items[i].others) {
-            char named[600];
-            name_file(named, c->proof, c->items[i].path);
-            khub__trust_add(
-                c->proof->trust, KHUB__ABOUT_CACHE, KHUB_TRUST_NOTED,
-                "%s: another user may write to it: it is hashed each time, and loaded from memory", named);
-            return;
-        }
+    static const char words[] =
+        "another user may write to it: it is hashed each time, and loaded from memory";
+    for (size_t i = 0; i < c->count; i++) {
+        char named[600];
+        if (!c->items[i].others) continue;
+        name_file(named, c->proof, c->items[i].path);
+        khub__trust_add(c->proof->trust, KHUB__ABOUT_CACHE, KHUB_TRUST_NOTED, "%s: %s", named, words);
+        khub__log(KHUB_LOG_NOTICE, "trust", named, "%s", words);
+        return; /* one is enough to see what the cache is like */
+    }
 }
 
 static void accept(const check *c, int believed)

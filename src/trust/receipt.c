@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/ours.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "cache/disk.h"
@@ -60,7 +59,7 @@ static int read_ours(khub__bytes *out, const khub__store *store, const char *pat
     char full[KHUB__DISK_PATH_MAX];
     memset(out, 0, sizeof(*out));
     if (khub__disk_path(full, store, path) != 0) return khub__fail(err, KHUB_E_IO, "%s: is too long", path);
-    int rc = khub__path_is_ours(NULL, full, err);
+    int rc = khub__disk_is_ours(store, path, err);
     return rc == KHUB_OK ? khub__file_read(out, full, RECEIPT_MAX, err) : rc;
 }
 

@@ -392,6 +392,30 @@ START_TEST(words_name_the_real_files)
 }
 END_TEST
 
+/* What is proven doesn't look for what isn't: neither where the program is run, nor above its build. */
+START_TEST(only_proven_libraries_are_found)
+{
+    make_root();
+    khub__proven proven = {0};
+    const khub__library *library;
+    khub_error err = {0};
+    take_build("with_loose_sibling");
+    prove(&proven, "_with_loose_sibling_cpu_fa4e000.so");
+    ck_khub_fails(khub__library_open(&library, at("_with_loose_sibling_cpu_fa4e000.so"), &proven, &err), &err,
+                  KHUB_E_LOAD, "its search path has \"lib\", which is looked for in the current directory");
+    khub__proven_drop(&proven);
+    remove_root();
+    make_root();
+    take_build("with_sibling"); /* the sibling is there, but isn't proven */
+    khub__held held = hold(at(with_sibling));
+    ck_khub_ok(khub__proven_add(&proven, with_sibling, "c0ffee", &held, &err), &err);
+    ck_khub_fails(khub__library_open(&library, at(with_sibling), &proven, &err), &err, KHUB_E_LOAD,
+                  "needs libfakesibling.so");
+    khub__proven_drop(&proven);
+    remove_root();
+}
+END_TEST
+
 static int prove_and_open(void *user, khub_error *err)
 {
     const char *name = user;
@@ -457,4 +481,4 @@ END_TEST
 UNIT("proven", nobody_writes_to_what_is_held, a_lease_ends_for_children_too, what_is_no_file, identities,
      who_may_write, the_held_bytes_are_loaded, a_number_that_is_used_again,
      somebody_writes_at_the_last_moment, siblings_are_the_held_ones, a_room_ends_with_its_process,
-     words_name_the_real_files, each_allocation_fails, eight_threads)
+     words_name_the_real_files, only_proven_libraries_are_found, each_allocation_fails, eight_threads)

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
-#include "kernel/posix/elf.h"
+#include "kernel/posix/interpose.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -109,22 +109,33 @@ static int find_room(char out[PATH_MAX])
 
 /* How often a search path goes up from where the library is: so many directories must be between it and what
  * isn't private. */
-static size_t count_ups(const khub__proven *proven)
+static size_t count_ups(const khub__elf *elf)
 {
-    size_t most = 0;
-    for (size_t i = 0; i < proven->count; i++) {
+    size_t ups = 0;
+    for (const char *at = khub__elf_runpath(elf); at && (at = strstr(at, "..")) != NULL; at += 2)
+        ups++;
+    return ups;
+}
+
+/* The most that any of the libraries goes up. KHUB_E_LOAD: more than is provided for, or one looks where
+ * anybody's file may lie. */
+static int check_search(size_t *ups, const khub__proven *proven, const char *build, khub_error *err)
+{
+    int rc = KHUB_OK;
+    *ups = 0;
+    for (size_t i = 0; rc == KHUB_OK && i < proven->count; i++) {
         khub__elf elf;
         const khub__proven_file *file = &proven->files[i];
         if (khub__elf_open_file(&elf, file->held.fd, (size_t)file->held.size, file->name, NULL) != KHUB_OK)
             continue; /* the loader would refuse it, too */
-        size_t ups = 0;
-        const char *at = khub__elf_runpath(&elf);
-        for (; at && (at = strstr(at, "..")) != NULL; at += 2)
-            ups++;
-        if (ups > most) most = ups;
+        rc = khub__interpose_search(&elf, err);
+        if (count_ups(&elf) > *ups) *ups = count_ups(&elf);
         khub__elf_close(&elf);
     }
-    return most;
+    if (rc == KHUB_OK && *ups > MOST_UPS)
+        rc = khub__fail(err, KHUB_E_LOAD, "%s: a search path leads %zu directories up, at most %d do", build,
+                        *ups, MOST_UPS);
+    return rc;
 }
 
 /* Makes the directories of entrance->dir that aren't there, and those on the way to `file` in it. */
@@ -190,10 +201,9 @@ int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const c
         name_number(out->path, proven->files[0].held.fd, next_number());
         return KHUB_OK;
     }
-    size_t ups = count_ups(proven);
-    if (ups > MOST_UPS)
-        return khub__fail(err, KHUB_E_LOAD, "%s/%s: its search path leads %zu directories up, at most %d do",
-                          build, name, ups, MOST_UPS);
+    size_t ups;
+    int rc = check_search(&ups, proven, build, err);
+    if (rc != KHUB_OK) return rc;
     if (make_links(out, ups) == 0) return KHUB_OK;
     int e = errno;
     remove_links(out);

@@ -67,6 +67,34 @@ int khub__interpose_flags(int *flags, const khub__elf *elf, khub_error *err)
     return KHUB_OK;
 }
 
+static int starts_somewhere(const char *place)
+{
+    return place[0] == '/' || !strncmp(place, "$ORIGIN", 7) || !strncmp(place, "${ORIGIN}", 9);
+}
+
+int khub__interpose_search(const khub__elf *elf, khub_error *err)
+{
+    const char *needed, *at = khub__elf_runpath(elf);
+    for (; at && *at;
+         at += *at == ':') { /* an empty place is the current directory, too; no path at all is not */
+        size_t length = strcspn(at, ":");
+        if (!starts_somewhere(at))
+            return khub__fail(
+                err, KHUB_E_LOAD,
+                "%s: its search path has \"%.*s\", which is looked for in the current directory", elf->path,
+                (int)length, at);
+        at += length;
+        if (!strcmp(at, ":"))
+            return khub__fail(err, KHUB_E_LOAD, "%s: its search path ends in the current directory",
+                              elf->path);
+    }
+    for (size_t i = 0; (needed = khub__elf_needed(elf, i)) != NULL; i++)
+        if (strchr(needed, '/') && !starts_somewhere(needed))
+            return khub__fail(err, KHUB_E_LOAD, "%s: needs %s, which is looked for in the current directory",
+                              elf->path, needed);
+    return KHUB_OK;
+}
+
 static int same_content(const char *path, const khub__bytes *beside)
 {
     khub__bytes bytes = {0};

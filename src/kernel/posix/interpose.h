@@ -10,6 +10,10 @@
  * content. `proven` (NULL: the directory's files): what there is beside it. */
 int khub__interpose_siblings(const khub__elf *elf, const khub__proven *proven, khub_error *err);
 
+/* What it needs is looked for in places that don't depend on the directory that the program is run in, where
+ * anybody's file may lie. KHUB_E_LOAD names the place. */
+int khub__interpose_search(const khub__elf *elf, khub_error *err);
+
 /* Decides how to open the library so that its own symbols are its own (user reports, F5): *flags is 0 or
  * RTLD_DEEPBIND. KHUB_E_LOAD names the symbol and who has it when the process can't keep them apart. */
 int khub__interpose_flags(int *flags, const khub__elf *elf, khub_error *err);

@@ -93,6 +93,7 @@ static int look(int *flags, const request *r, khub_error *err)
                      : khub__elf_open(&elf, r->path, err);
     if (rc != KHUB_OK) return rc;
     rc = khub__mount_check(r->path, err);
+    if (rc == KHUB_OK && r->proven) rc = khub__interpose_search(&elf, err);
     if (rc == KHUB_OK) rc = khub__interpose_siblings(&elf, r->proven, err);
     if (rc == KHUB_OK) rc = khub__interpose_flags(flags, &elf, err);
     khub__elf_close(&elf);
