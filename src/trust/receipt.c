@@ -1,7 +1,7 @@
 #include "trust/receipt.h"
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -25,31 +25,38 @@ static int receipt_path(char out[KHUB__LAYOUT_MAX], const char *commit, const ch
     return rc;
 }
 
-/* "7 105144 1764511234000000000 lib/x.so\n" behind what a line begins with. What doesn't fit is no line. */
-static size_t add_identity(char *to, size_t have, const khub__receipt_entry *entry)
+/* A number and a blank behind what is there; the end of it. */
+static char *add_number(char *to, uint64_t number)
 {
-    const khub__identity *is = &entry->identity;
-    int n = snprintf(to + have, LINE_MAX - have, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %s\n",
-                     is->device, is->inode, is->size, is->changed_ns, entry->path);
-    return n > 0 && (size_t)n < LINE_MAX - have ? have + (size_t)n : 0;
+    char digits[20];
+    size_t n = 0;
+    do
+        digits[n++] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    while (n)
+        *to++ = digits[--n];
+    *to++ = ' ';
+    return to;
 }
 
-/* The line of a file or, without a name, of a directory; its length, 0: it can't be written. */
+/* "file 3b8e… 2049 7 105144 1764511234000000000 lib/x.so", or without a name "directory 2049 …"; its length
+ * with the end of the line, 0: no line can hold it. */
 static size_t line_of(char out[LINE_MAX], const khub__receipt_entry *entry)
 {
-    if (strchr(entry->path, '\n')) return 0;
-    int n = entry->name ? snprintf(out, LINE_MAX, "file %.128s ", entry->name)
-                        : snprintf(out, LINE_MAX, "directory ");
-    return n > 0 ? add_identity(out, (size_t)n, entry) : 0;
+    const khub__identity *is = &entry->identity;
+    size_t name = entry->name ? strlen(entry->name) : 0, path = strlen(entry->path);
+    if (name > KHUB__HASH_HEX_MAX || path > LINE_MAX - 300 || memchr(entry->path, '\n', path)) return 0;
+    char *at = stpcpy(out, entry->name ? "file " : "directory ");
+    if (entry->name) at = stpcpy(stpcpy(at, entry->name), " ");
+    at = add_number(at, is->device);
+    at = add_number(at, is->inode);
+    at = add_number(at, is->size);
+    at = add_number(at, (uint64_t)is->changed_ns);
+    at = stpcpy(stpcpy(at, entry->path), "\n");
+    return (size_t)(at - out);
 }
 
-static void add_header(khub__text *to, const khub__store *store, const char *commit, const char *build)
-{
-    khub__text_addf(to, "khub receipt 1\nrepository %s\ncommit %s\nbuild %s\n", store->repo.id, commit,
-                    build);
-}
-
-static const char digest_holds[] = "digest holds\n", judged[] = "judged by ";
+static const char first[] = "khub receipt 1\n", digest_holds[] = "digest holds\n", judged[] = "judged by ";
 
 /* ---- reading ---- */
 
@@ -75,11 +82,25 @@ static const char *skip_lines(const char *at, const char *word)
     return at ? at : "";
 }
 
-/* Takes the text over when its first lines say that it is of this build. */
-static void take(khub__receipt *out, khub__bytes *bytes, const char *header)
+/* What follows `word`, `value` and the end of the line at `at`; NULL: something else stands there. */
+static const char *skip(const char *at, const char *word, const char *value)
 {
-    if (strlen(bytes->data) != bytes->length || !starts(bytes->data, header)) return;
-    const char *at = bytes->data + strlen(header);
+    if (!at || !starts(at, word)) return NULL;
+    at += strlen(word);
+    if (!starts(at, value)) return NULL;
+    at += strlen(value);
+    return *at == '\n' ? at + 1 : NULL;
+}
+
+/* Takes the text over when its first lines say that it is of this build. */
+static void take(khub__receipt *out, khub__bytes *bytes, const khub__store *store, const char *commit,
+                 const char *build)
+{
+    if (strlen(bytes->data) != bytes->length || !starts(bytes->data, first)) return;
+    const char *at = skip(bytes->data + strlen(first), "repository ", store->repo.id);
+    at = skip(at, "commit ", commit);
+    at = skip(at, "build ", build);
+    if (!at) return;
     out->text = bytes->data;
     out->files = starts(at, digest_holds) ? at + strlen(digest_holds) : at;
     out->directories = skip_lines(out->files, "file ");
@@ -92,14 +113,11 @@ int khub__receipt_read(khub__receipt *out, const khub__store *store, const char 
 {
     char path[KHUB__LAYOUT_MAX];
     khub__bytes bytes = {0};
-    khub__text header = {0};
     khub_error why = {0};
     memset(out, 0, sizeof(*out));
-    add_header(&header, store, commit, build);
-    int rc = header.failed ? KHUB_E_NOMEM : receipt_path(path, commit, build, &why);
+    int rc = receipt_path(path, commit, build, &why);
     if (rc == KHUB_OK) rc = read_ours(&bytes, store, path, &why);
-    if (rc == KHUB_OK) take(out, &bytes, header.data);
-    khub__text_free(&header);
+    if (rc == KHUB_OK) take(out, &bytes, store, commit, build);
     khub__bytes_free(&bytes);
     if (rc == KHUB_E_NOMEM) return khub__fail_memory(err, "reading a receipt");
     if (rc != KHUB_OK && rc != KHUB_E_NOTFOUND)
@@ -269,7 +287,7 @@ int khub__receipt_write(const khub__store *store, const char *commit, const char
     khub__text text = {0};
     int rc = receipt_path(path, commit, build, err);
     if (rc != KHUB_OK) return rc;
-    add_header(&text, store, commit, build);
+    khub__text_addf(&text, "%srepository %s\ncommit %s\nbuild %s\n", first, store->repo.id, commit, build);
     if (facts->digest) khub__text_add(&text, digest_holds);
     add_entries(&text, facts->files, facts->file_count);
     add_entries(&text, facts->directories, facts->directory_count);
