@@ -36,6 +36,7 @@ typedef struct khub_check_options {
     const char *python;    /* the Python whose limited API they may use; NULL: "3.9" */
     const char *macos;     /* the oldest macOS that they should load on; NULL: "15.0" */
     const char *torch;     /* the PyTorch whose stable ABI they may use; NULL: as the build's name says */
+    const char *variant;   /* of a repository this build alone; NULL: all */
     int load;              /* 1: each library for this machine is loaded too, in a child process that is
                             * forked for it: for a program with one thread */
     const khub_hub_options *hub; /* for a name of the Hub; borrowed during the call; NULL: as the environment

@@ -116,13 +116,11 @@ static int run(int argc, char **argv)
     cli_hub hub;
     KHUB_INIT(&given);
     cli_hub_init(&hub);
-    const cli_option options[] = {{"--json", CLI_FLAG, &json},
-                                  {"--manylinux", CLI_TEXT, &given.manylinux},
-                                  {"--python", CLI_TEXT, &given.python},
-                                  {"--macos", CLI_TEXT, &given.macos},
-                                  {"--torch", CLI_TEXT, &given.torch},
-                                  {"--no-load", CLI_FLAG, &no_load},
-                                  CLI_HUB_OPTIONS(hub)};
+    const cli_option options[] = {
+        {"--json", CLI_FLAG, &json},           {"--manylinux", CLI_TEXT, &given.manylinux},
+        {"--python", CLI_TEXT, &given.python}, {"--macos", CLI_TEXT, &given.macos},
+        {"--torch", CLI_TEXT, &given.torch},   {"--variant", CLI_TEXT, &given.variant},
+        {"--no-load", CLI_FLAG, &no_load},     CLI_HUB_OPTIONS(hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (n < 0) return EXIT_USAGE;
     if (n == 0) return cli_usage("check", "of which library or repository?");
@@ -148,6 +146,7 @@ const cli_command cli_check = {
         "\"value\", "
         "\"words\", \"items\"}]}],\n"
         "                      \"errors\", \"warnings\"}\n"
+        "    --variant NAME    of a repository that build alone\n"
         "    --manylinux NAME  the level that Linux libraries should have (manylinux_2_28)\n"
         "    --python X.Y      the Python whose limited API they may use (3.9)\n"
         "    --macos X.Y       the macOS that they should load on (15.0)\n"

@@ -23,23 +23,35 @@ static int check_library(khub__checking *c, const char *path)
     return rc;
 }
 
-/* Each build of a repository at `path`. */
+static int check_one(khub__checking *c, khub__common *common, const khub__repository *repository,
+                     const char *name, const char *shown)
+{
+    char *build = khub__repository_build(repository, name), *label = khub__path_join("build", name);
+    char *full = label ? khub__path_join(shown, label) : NULL;
+    int rc = build && full ? khub__check_build(c, common, build, full, name)
+                           : khub__fail_memory(c->err, "checking a kernel");
+    khub__free(build);
+    khub__free(label);
+    khub__free(full);
+    return rc;
+}
+
+/* Each build of a repository at `path`, or the one that is wanted. */
 static int check_repository(khub__checking *c, const char *path, const char *shown)
 {
     khub__repository repository;
     khub__common common = {0};
+    const char *wanted = c->options.variant;
+    size_t checked = 0;
     int rc = khub__repository_open(&repository, path, c->err);
     for (size_t i = 0; rc == KHUB_OK && i < repository.count; i++) {
-        char *build = khub__repository_build(&repository, repository.names[i]);
-        char *label = khub__path_join("build", repository.names[i]);
-        char *full = label ? khub__path_join(shown, label) : NULL;
-        rc = build && full ? khub__check_build(c, &common, build, full, repository.names[i])
-                           : khub__fail_memory(c->err, "checking a kernel");
-        khub__free(build);
-        khub__free(label);
-        khub__free(full);
+        if (wanted && strcmp(repository.names[i], wanted) != 0) continue;
+        rc = check_one(c, &common, &repository, repository.names[i], shown);
+        checked++;
     }
-    if (rc == KHUB_OK && repository.count == 0) {
+    if (rc == KHUB_OK && !checked && wanted)
+        rc = khub__fail(c->err, KHUB_E_NOTFOUND, "%s: has no build %s", shown, wanted);
+    if (rc == KHUB_OK && !checked) {
         c->report->file = shown;
         khub__finding(c->report, "builds", KHUB_CHECK_LEVEL_ERROR, NULL, NULL, "holds no build");
         c->report->file = NULL;
@@ -173,13 +185,21 @@ static int check_snapshot(khub__checking *c, const khub_snapshot *snapshot, cons
  * are loaded, the caller's own options say. */
 static int check_remote(khub__checking *c, const char *name)
 {
-    static const char *const patterns[] = {"build/*", NULL};
+    khub__text pattern = {0};
     khub_download_options download;
     khub_hub_options hub = {0};
     khub_snapshot *snapshot = NULL;
     char *repository = khub__strndup(name, strcspn(name, "@"));
     const char *const trust[] = {repository, NULL};
-    if (!repository) return khub__fail_memory(c->err, "checking a kernel");
+    khub__text_add(&pattern, "build/");
+    if (c->options.variant) khub__text_addf(&pattern, "%s/", c->options.variant);
+    khub__text_add(&pattern, "*");
+    const char *const patterns[] = {pattern.data, NULL};
+    if (!repository || pattern.failed) {
+        khub__free(repository);
+        khub__text_free(&pattern);
+        return khub__fail_memory(c->err, "checking a kernel");
+    }
     int rc = khub__options(&hub, sizeof(hub), c->options.hub, "khub_hub_options", c->err);
     hub.struct_size = sizeof(hub);
     hub.trust = trust;
@@ -190,6 +210,7 @@ static int check_remote(khub__checking *c, const char *name)
     if (rc == KHUB_OK) rc = check_snapshot(c, snapshot, name);
     khub_snapshot_free(snapshot);
     khub__free(repository);
+    khub__text_free(&pattern);
     return rc;
 }
 

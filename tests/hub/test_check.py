@@ -42,6 +42,14 @@ def test_nothing_of_a_strangers_runs(hub, tmp_path):
     assert khub(hub, tmp_path, "get", "org/exit_on_load@v1").returncode == 4  # that it is in the cache doesn't make it trusted
 
 
+def test_one_build_alone(hub, tmp_path):
+    hub.trusted["org"] = True
+    hub.paths()
+    run = khub(hub, tmp_path, "check", "org/good@v1", "--variant", VARIANT)
+    assert run.returncode == 0 and "aarch64" not in run.stdout and not [p for p in hub.paths() if "aarch64" in p]
+    assert khub(hub, tmp_path, "check", "org/good@v1", "--variant", "torch-cpu").returncode == 1
+
+
 def test_what_was_changed_in_the_cache_does_not_run(hub, tmp_path):
     hub.trusted["org"] = True
     assert ("load", "error", "exit") in check(hub, tmp_path, "org/exit_on_load@v1")[0]
