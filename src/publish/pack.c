@@ -44,27 +44,38 @@ static khub__described described(const packing *p)
     return (khub__described){p->directory, &p->options, p->base, &p->name, p->variant};
 }
 
-/* 1 for what isn't part of a build: what a digest doesn't cover, and what a system or an editor hid there. */
+/* 1 for what a system, an editor or git hid there. */
+static int is_hidden(const char *path)
+{
+    return path[0] == '.' || strstr(path, "/.") != NULL;
+}
+
+/* 1 for what isn't part of a build. */
 static int is_left_out(const char *path)
 {
-    if (!khub__digest_covers(path) || path[0] == '.') return 1;
-    return strstr(path, "/.") != NULL;
+    return is_hidden(path) || !khub__digest_covers(path);
 }
 
 static int look_at_files(packing *p)
 {
     char room[600];
+    const char *some = NULL;
+    size_t hidden = 0;
     int rc = khub__files_find(&p->files, p->directory, NULL, p->err);
     for (size_t i = 0; rc == KHUB_OK && i < p->files.count; i++) {
         const khub__found *file = &p->files.items[i];
         const char *fault = khub__found_fault(file, room, sizeof(room));
-        if (file->path[0] == '.' || strstr(file->path, "/."))
-            khub__log(KHUB_LOG_NOTICE, "pack", file->path, "is left out: its name starts with a dot");
+        if (is_hidden(file->path))
+            hidden++, some = file->path;
         else if (!strcmp(file->path, "metadata.json.sigstore"))
             khub__log(KHUB_LOG_WARNING, "pack", file->path, "is left out: metadata.json is written anew");
         else if (fault)
             rc = khub__fail(p->err, KHUB_E_FORMAT, "%s/%s: %s", p->directory, file->path, fault);
     }
+    if (rc == KHUB_OK && hidden) /* a whole .git may be there */
+        khub__log(KHUB_LOG_NOTICE, "pack", p->directory,
+                  "left out: %zu file%s with a dot before a name, as %s", hidden, hidden == 1 ? "" : "s",
+                  some);
     return rc;
 }
 
