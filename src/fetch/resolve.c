@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "cache/disk.h"
 #include "fetch/snapshots.h"
 
 #include <stdio.h>
@@ -277,13 +278,16 @@ static int ask_or_remember(khub__resolved *out, const khub__store *store, const 
     return KHUB_OK;
 }
 
+/* One that another user may have written, who could choose an older commit so, is never fresh. */
 static int is_fresh(char commit[KHUB__COMMIT_MAX + 1], const khub__store *store, const khub__wanted *wanted)
 {
+    char path[KHUB__REVISION_MAX + 8];
     int64_t age_s;
     khub_error ignored = {0};
+    snprintf(path, sizeof(path), "refs/%s", wanted->revision);
     return *wanted->revision &&
            khub__store_ref(commit, &age_s, store, wanted->revision, &ignored) == KHUB_OK &&
-           age_s < khub__refresh_seconds();
+           age_s < khub__refresh_seconds() && khub__disk_is_ours(store, path, &ignored) == KHUB_OK;
 }
 
 int khub__resolve(khub__resolved *out, const khub__store *store, const khub__wanted *wanted,

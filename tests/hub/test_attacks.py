@@ -305,7 +305,10 @@ def test_a_cache_that_another_user_prepared(case):
     for path in [case.cache, *case.cache.rglob("*")]:
         os.chown(path, OTHER, OTHER, follow_symlinks=False)
     case.refused("isn't believed", str(OTHER), offline=True)
+    case.hub.paths()
     case.loaded()  # the Hub knows better, and what is wrong is fetched
+    asked = case.hub.paths()  # what the cache says isn't believed, neither which commit it is nor what is in it
+    assert any(p.endswith("/refs") for p in asked) and any("/tree/" in p for p in asked)
     for path in [case.cache, *case.cache.rglob("*")]:
         os.chown(path, OTHER, OTHER, follow_symlinks=False)
     found = case.decisions("--trust", "org")
