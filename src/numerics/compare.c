@@ -48,16 +48,28 @@ typedef struct job {
     khub__pairs pairs;
 } job;
 
+/* A block, part by part; counts its pairs. */
+static void take_plain(job *j, const char *a, const char *b, size_t count)
+{
+    khub__lane_sums sums = {{{0}}};
+    for (size_t i = 0; i < count; i += KHUB__PART) {
+        size_t part = count - i < KHUB__PART ? count - i : KHUB__PART;
+        j->read(&j->pairs, j->sum, a + i * j->a.reader->bytes, b + i * j->b.reader->bytes, part);
+        khub__lanes_take(&sums, &j->pairs);
+        khub__pairs_worst(j->sum, &j->pairs);
+        j->sum->count += part;
+    }
+    khub__lanes_add(j->sum, &sums);
+}
+
 /* 1: fast, and so *tops is known. */
 static int take_block(job *j, khub__tops *tops, const void *a, const void *b, size_t count)
 {
     int is_fast = j->fast && j->fast->block(j->sum, a, b, count, j->read, &j->pairs, tops);
-    if (!is_fast) {
-        j->read(&j->pairs, j->sum, a, b, count);
-        khub__pairs_sum(j->sum, &j->pairs);
-        khub__pairs_worst(j->sum, &j->pairs);
-    }
-    j->sum->count += count;
+    if (is_fast)
+        j->sum->count += count;
+    else
+        take_plain(j, a, b, count);
     return is_fast;
 }
 

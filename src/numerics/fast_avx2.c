@@ -306,7 +306,7 @@ KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const 
         break;
     }
     khub__count_pairs(c, f, a, b, count, s.same, s.least_of_b == 0);
-    if (missing) khub__ask_plain_way(c, missing, a, b, count, read, pairs);
+    if (missing) khub__ask_plain_way(c, missing, a, b, count, (size_t)f.bytes, read, pairs);
     *tops = s.tops;
     return 1;
 }

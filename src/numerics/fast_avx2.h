@@ -61,12 +61,20 @@ KHUB__INLINE void khub__count_pairs(khub_comparison *c, khub__format f, const ch
 enum { KHUB__WORSE = 1, KHUB__PRODUCT = 2 };
 
 KHUB__INLINE void khub__ask_plain_way(khub_comparison *c, int missing, const char *a, const char *b,
-                                      size_t count, khub__pairs_read *read, khub__pairs *pairs)
+                                      size_t count, size_t bytes, khub__pairs_read *read, khub__pairs *pairs)
 {
-    khub_comparison counted = *c; /* by now, so what `read` counts goes nowhere */
-    read(pairs, &counted, a, b, count);
-    if (missing & KHUB__WORSE) khub__pairs_worst(c, pairs);
-    if (missing & KHUB__PRODUCT) khub__pairs_product(c, pairs);
+    const uint64_t from = c->count;
+    khub__lane_sums sums = {{{0}}};
+    for (size_t i = 0; i < count; i += KHUB__PART) {
+        size_t part = count - i < KHUB__PART ? count - i : KHUB__PART;
+        khub_comparison counted = *c; /* by now, so what `read` counts goes nowhere */
+        read(pairs, &counted, a + i * bytes, b + i * bytes, part);
+        if (missing & KHUB__WORSE) khub__pairs_worst(c, pairs);
+        if (missing & KHUB__PRODUCT) khub__lanes_take(&sums, pairs);
+        c->count += part;
+    }
+    c->count = from;
+    if (missing & KHUB__PRODUCT) khub__lanes_add_product(c, &sums);
 }
 
 extern const khub__fast khub__fast_avx2_float64;

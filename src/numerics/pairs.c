@@ -33,18 +33,9 @@ int khub__totals_add(khub_comparison *c, const double total[KHUB__LANE_SUMS])
     return 1;
 }
 
-void khub__pairs_product(khub_comparison *c, const khub__pairs *pairs)
+void khub__lanes_take(khub__lane_sums *sums, const khub__pairs *pairs)
 {
-    double lanes[KHUB__LANES] = {0};
-    for (size_t i = 0; i < pairs->count; i += KHUB__LANES)
-        for (size_t l = 0; l < KHUB__LANES; l++)
-            lanes[l] += pairs->a[i + l] * pairs->b[i + l];
-    khub__sum_add(c, KHUB__SUM_PRODUCT, total_of(lanes));
-}
-
-void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs)
-{
-    double lanes[KHUB__LANE_SUMS][KHUB__LANES] = {0};
+    double(*lanes)[KHUB__LANES] = sums->lanes;
     for (size_t i = 0; i < pairs->count; i += KHUB__LANES)
         for (size_t l = 0; l < KHUB__LANES; l++) {
             double a = pairs->a[i + l], b = pairs->b[i + l], distance = pairs->distance[i + l];
@@ -53,11 +44,21 @@ void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs)
             lanes[KHUB__SUM_SQUARE][l] += distance * distance;
             lanes[KHUB__SUM_A][l] += a * a;
             lanes[KHUB__SUM_B][l] += b * b;
+            lanes[KHUB__SUM_PRODUCT][l] += a * b;
         }
+}
+
+void khub__lanes_add_product(khub_comparison *c, khub__lane_sums *sums)
+{
+    khub__sum_add(c, KHUB__SUM_PRODUCT, total_of(sums->lanes[KHUB__SUM_PRODUCT]));
+}
+
+void khub__lanes_add(khub_comparison *c, khub__lane_sums *sums)
+{
     double total[KHUB__LANE_SUMS];
     for (int which = 0; which < KHUB__LANE_SUMS; which++)
-        total[which] = total_of(lanes[which]);
-    if (!khub__totals_add(c, total)) khub__pairs_product(c, pairs);
+        total[which] = total_of(sums->lanes[which]);
+    if (!khub__totals_add(c, total)) khub__lanes_add_product(c, sums);
 }
 
 double khub__relative_bound(const khub_comparison *c)

@@ -1,11 +1,12 @@
-/* A block of pairs as numbers, and what they add to a comparison. The sums are taken in an order that doesn't
- * depend on the machine: pair i of a block goes to lane i modulo 8, the lanes are added as a tree. */
+/* A part of a block of pairs as numbers, and what they add to a comparison. The sums are taken in an order
+ * that doesn't depend on the machine: pair i of a block goes to lane i modulo 8, the lanes are added as a
+ * tree. */
 #ifndef NUMERICS_PAIRS_H
 #define NUMERICS_PAIRS_H
 
 #include <khub/numerics.h>
 
-enum { KHUB__BLOCK = 1024, KHUB__LANES = 8 };
+enum { KHUB__BLOCK = 1024, KHUB__PART = 256, KHUB__LANES = 8 };
 
 /* In khub_comparison.sums. */
 enum {
@@ -22,13 +23,13 @@ enum {
 /* `count` pairs, then zeros to a multiple of KHUB__LANES. A pair that isn't finite is zeros, too. */
 typedef struct khub__pairs {
     size_t count;
-    double a[KHUB__BLOCK], b[KHUB__BLOCK];
-    double distance[KHUB__BLOCK]; /* |a - b| */
-    double ulp[KHUB__BLOCK];
-    unsigned char differs[KHUB__BLOCK]; /* 1: other bits */
+    double a[KHUB__PART], b[KHUB__PART];
+    double distance[KHUB__PART]; /* |a - b| */
+    double ulp[KHUB__PART];
+    unsigned char differs[KHUB__PART]; /* 1: other bits */
 } khub__pairs;
 
-/* Fills in *pairs from `count` (at most KHUB__BLOCK) elements that lie one after the other, and counts them
+/* Fills in *pairs from `count` (at most KHUB__PART) elements that lie one after the other, and counts them
  * by class in *c, whose `count` is the index of the first. */
 typedef void khub__pairs_read(khub__pairs *pairs, khub_comparison *c, const void *a, const void *b,
                               size_t count);
@@ -52,8 +53,16 @@ typedef struct khub__dtype_reader {
 /* NULL for a dtype that isn't compared. Static. */
 const khub__dtype_reader *khub__dtype_reader_of(khub_dtype dtype);
 
-/* Adds the block to the sums. */
-void khub__pairs_sum(khub_comparison *c, const khub__pairs *pairs);
+/* What the parts of a block add up to, lane by lane; all zero: nothing yet. Only the last part may have a
+ * count that isn't a multiple of KHUB__LANES. */
+typedef struct khub__lane_sums {
+    double lanes[KHUB__SUMS][KHUB__LANES];
+} khub__lane_sums;
+
+void khub__lanes_take(khub__lane_sums *sums, const khub__pairs *pairs);
+/* Adds the block to the comparison's sums, or of them the product alone. The lanes are no more after that. */
+void khub__lanes_add(khub_comparison *c, khub__lane_sums *sums);
+void khub__lanes_add_product(khub_comparison *c, khub__lane_sums *sums);
 /* Looks for pairs that are worse than the worst so far. */
 void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs);
 
@@ -62,9 +71,8 @@ void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs);
 double khub__relative_bound(const khub_comparison *c);
 
 /* Adds the totals of a block's lanes to the sums. The product follows from the squares where a and b are of
- * one size, as they nearly always are; where not, 0: khub__pairs_product must add it. */
+ * one size, as they nearly always are; where not, 0: khub__lanes_add_product must add it. */
 int khub__totals_add(khub_comparison *c, const double total[KHUB__LANE_SUMS]);
-void khub__pairs_product(khub_comparison *c, const khub__pairs *pairs);
 
 /* Adds one number to a sum, exactly but for the last bit of `low`. */
 void khub__sum_add(khub_comparison *c, int which, double x);
