@@ -38,12 +38,12 @@ typedef struct khub_get_options {
  * publisher that isn't trusted), gets the kernels that it needs, proves each file (docs/trust.md), loads its
  * library with all symbols bound, and libtvm_ffi before it (docs/calling.md). The same library asked for
  * again is the same one in memory, and the same name of the Hub asked for again in one process means the same
- * commit, without a look at disk or network, unless options.hub.refresh is set. `options` may be NULL. Any
- * thread. *out is the caller's; NULL after a failure: KHUB_E_NOTFOUND, KHUB_E_NOBUILD, KHUB_E_NEEDS_PYTHON,
- * KHUB_E_FORMAT (metadata.json, a circle of kernels that need each other), KHUB_E_LOAD (in plain words: what
- * the file is, which symbol or library is missing, and what would have it; or that the file was replaced
- * since it was loaded), KHUB_E_UNSUPPORTED (a compiled tvm-ffi module), KHUB_E_IO, KHUB_E_INVAL,
- * KHUB_E_NOMEM; and those of khub_download. */
+ * commit, without a look at disk or network, unless options.hub.refresh is set or options.lock was written
+ * anew. `options` may be NULL. Any thread. *out is the caller's; NULL after a failure: KHUB_E_NOTFOUND,
+ * KHUB_E_NOBUILD, KHUB_E_NEEDS_PYTHON, KHUB_E_FORMAT (metadata.json, a circle of kernels that need each
+ * other), KHUB_E_LOAD (in plain words: what the file is, which symbol or library is missing, and what would
+ * have it; or that the file was replaced since it was loaded), KHUB_E_UNSUPPORTED (a compiled tvm-ffi
+ * module), KHUB_E_IO, KHUB_E_INVAL, KHUB_E_NOMEM; and those of khub_download. */
 KHUB_API int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err);
 
 /* Does all of khub_get's way except the last step: nothing is loaded, so that `options.platform` may be that

@@ -68,7 +68,7 @@ static int fetch(download *job, const char *name, khub_error *err)
 
 /* One entry of a lock that has no build for this machine, and why. */
 typedef struct unfit {
-    const char *name;
+    size_t entry;
     khub_error err;
 } unfit;
 
@@ -103,10 +103,11 @@ static int judge_unfit(download *job, const locked *lock)
     cli_hub_end();
     int status = rc == KHUB_OK ? EXIT_DONE : cli_fail(&err);
     for (size_t i = 0; i < lock->unfit_count && status == EXIT_DONE; i++) {
-        if (is_in(needed, count, lock->unfit[i].name))
+        const char *name = lock->kernels[lock->unfit[i].entry].name;
+        if (is_in(needed, count, name))
             cli_note("%s: has no build for this machine, and no kernel here needs it: only builds for other "
                      "machines do",
-                     lock->unfit[i].name);
+                     name);
         else
             status = cli_fail(&lock->unfit[i].err);
     }
@@ -124,7 +125,7 @@ static int fetch_each(download *job, locked *lock)
         if (rc == KHUB_OK)
             lock->fitting[fitting++] = lock->kernels[i].name;
         else if (rc == KHUB_E_NOBUILD || rc == KHUB_E_NEEDS_PYTHON)
-            lock->unfit[lock->unfit_count++] = (unfit){lock->kernels[i].name, err};
+            lock->unfit[lock->unfit_count++] = (unfit){i, err};
         else
             status = cli_fail(&err);
     }
