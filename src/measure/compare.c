@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "kernel/kernel.h"
+#include "layer/shapes.h"
 #include "measure/report.h"
 #include "measure/save.h"
 
@@ -138,6 +139,18 @@ static int serves(const khub_layer_spec *spec, const char *dtype)
     return !spec || !spec->dtypes;
 }
 
+/* 1: its "shapes" allow the case. */
+static int takes(const khub_layer_spec *spec, const khub__case *c)
+{
+    khub_slot_shape shapes[KHUB__MAX_ARGS];
+    khub_slot slot = {.layer = c->layer, .shapes = shapes};
+    for (int32_t i = 0; i < c->layer->arg_count; i++)
+        if (!c->args[i].is_none && c->args[i].kind != KHUB__ARG_FLOAT && c->args[i].kind != KHUB__ARG_BOOL)
+            shapes[slot.shape_count++] =
+                (khub_slot_shape){c->layer->args[i].name, c->args[i].ndim, c->args[i].shape};
+    return !spec || !spec->shape_count || khub__shapes_fit(spec, "", &slot, NULL) != KHUB_E_UNSUPPORTED;
+}
+
 /* The cases of one dtype, from where the process before this one ended. */
 static int try_dtype(const job *j, khub__tester *tester, const char *dtype, size_t *number, khub_error *err)
 {
@@ -149,7 +162,7 @@ static int try_dtype(const job *j, khub__tester *tester, const char *dtype, size
         if (*number < tester->progress->at) continue;
         tester->progress->at = *number;
         khub__case_at(&c, tester->target.layer, d, i, j->options.seed);
-        rc = khub__try(tester, &c, err);
+        if (takes(tester->target.spec, &c)) rc = khub__try(tester, &c, err);
         tester->progress->from = KHUB__STAGE_LOAD;
     }
     return rc;

@@ -136,6 +136,17 @@ def test_other_layers_go_on(tmp_path):
     assert not silu["promises"]["deterministic"]
 
 
+def test_only_shapes_that_it_takes(tmp_path):
+    """A kernel that says which shapes it takes isn't blamed for others: this one ends the process beyond 500 elements."""
+    from fakes import copy
+    build = copy("liar_crashes", tmp_path / "repo")
+    layers = json.loads((build / "layers.json").read_text())
+    layers["layers"]["ReLU"]["shapes"] = {"x:-1": {"min": 1, "max": 100}}
+    (build / "layers.json").write_text(json.dumps(layers))
+    (layer,) = compare(tmp_path / "repo", "--dtype=bfloat16")
+    assert broken(layer) == set() and 20 < layer["cases"] < liar("honest", status=0)["cases"]
+
+
 # Sanitized, a few of them: that they do nothing undefined.
 @pytest.mark.parametrize("kernel", ["norm:AddLayerNorm", "attention", "linear:LinearGeLU"] if SANITIZE else
                          ["norm", "softmax", "rotary", "attention", "linear:LinearGeLU", "activation:SiluAndMul"])
