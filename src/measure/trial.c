@@ -1,15 +1,11 @@
-#include "measure/trial.h"
+#include "measure/trial_ways.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "layer/recipe.h"
 #include "measure/accuracy.h"
-#include "measure/arguments.h"
 #include "measure/element.h"
 #include "measure/reference.h"
-#include "model/cut.h"
 
-#include <fenv.h>
 #include <float.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -32,39 +28,14 @@ void khub__found(khub_compare_layer *layer, khub_check check, const char *name, 
     finding->verdict = KHUB_VERDICT_NO;
 }
 
-/* A target in the case's slot. */
-typedef struct place {
-    khub_layers *layers;
-    khub_slot *slot;
-    khub__source source;         /* the kernel; never given up, since it isn't ours to close */
-    khub_filling *own;           /* of the kernel; given up with the layers */
-    const khub_filling *filling; /* that is called */
-} place;
-
-/* One case under way. By position: compact memory. */
-typedef struct trial {
-    khub__tester *tester;
-    const khub__case *c;
-    char name[KHUB__CASE_NAME];
-    place target, other;
-    void *in[KHUB__MAX_ARGS];
-    void *whole[KHUB__MAX_ARGS]; /* outputs of the base run */
-    void *now[KHUB__MAX_ARGS];   /* of a later one */
-    void *scratch;               /* room for any argument, prepared ones too */
-    double *numbers[KHUB__MAX_ARGS], *exact[KHUB__MAX_ARGS], *scale[KHUB__MAX_ARGS];
-    int counts;         /* 1: seen for the first time */
-    fenv_t environment; /* of this thread before the call under way */
-    unsigned arithmetic;
-} trial;
-
-static void place_free(place *p)
+static void place_free(khub__trial_place *p)
 {
     if (p->own) khub__filling_give_up(p->layers, p->own);
     khub_layers_free(p->layers);
 }
 
 /* What the kernel says of the layer, made for this slot. */
-static int fit(place *p, const khub__subject *target, khub_dtype dtype, khub_error *err)
+static int fit(khub__trial_place *p, const khub__subject *target, khub_dtype dtype, khub_error *err)
 {
     khub__recipe *recipe;
     p->source = (khub__source){.uses = 1, .kernel = (khub_kernel *)(uintptr_t)target->kernel};
@@ -75,8 +46,8 @@ static int fit(place *p, const khub__subject *target, khub_dtype dtype, khub_err
     return rc;
 }
 
-static int place_new(place *p, const khub__subject *target, const trial *t, const khub_tensor *weight,
-                     khub_error *err)
+static int place_new(khub__trial_place *p, const khub__subject *target, const khub__trial *t,
+                     const khub_tensor *weight, khub_error *err)
 {
     const char *bound = target->spec ? target->spec->prepare_arg : NULL;
     khub_slot_options options;
@@ -99,7 +70,7 @@ static int64_t count_of(const khub__case *c, int32_t arg)
     return (int64_t)(khub__case_bytes(c, arg) / (c->args[arg].dtype.bits ? c->args[arg].dtype.bits / 8 : 1));
 }
 
-static void trial_free(trial *t)
+static void trial_free(khub__trial *t)
 {
     place_free(&t->target);
     place_free(&t->other);
@@ -112,7 +83,7 @@ static void trial_free(trial *t)
 }
 
 /* Memory for every argument, inputs filled. */
-static int fill(trial *t)
+static int fill(khub__trial *t)
 {
     const khub__case *c = t->c;
     int missing = 0;
@@ -141,7 +112,7 @@ static int fill(trial *t)
     return missing || !t->scratch ? -1 : 0;
 }
 
-static void compute_exact(trial *t)
+static void compute_exact(khub__trial *t)
 {
     khub__exact e = {0};
     for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
@@ -154,9 +125,8 @@ static void compute_exact(trial *t)
     khub__reference(t->c, &e);
 }
 
-/* Arguments of a call, with what the kernel wants prepared. */
-static int arguments(khub__arguments *out, const trial *t, const place *p, khub__placement placement,
-                     khub_error *err)
+int khub__trial_arguments(khub__arguments *out, const khub__trial *t, const khub__trial_place *p,
+                          khub__placement placement, khub_error *err)
 {
     int rc = khub__arguments_new(out, t->c, t->in, placement, err);
     int32_t at = p->own ? p->own->prepared_arg : -1;
@@ -173,7 +143,7 @@ static unsigned arithmetic(void)
     return (unsigned)fegetround() << 2 | (result == 0) << 1 | (product == 0);
 }
 
-static void begin(trial *t, const khub__arguments *watched)
+void khub__trial_begin(khub__trial *t, const khub__arguments *watched)
 {
     fegetenv(&t->environment);
     t->arithmetic = arithmetic();
@@ -186,7 +156,7 @@ static void begin(trial *t, const khub__arguments *watched)
 
 /* A kernel that flushes subnormals to zero must not do so to the exact results, nor to the rest of a model.
  */
-static void end(trial *t)
+void khub__trial_end(khub__trial *t)
 {
     unsigned after = arithmetic();
     fesetenv(&t->environment);
@@ -198,33 +168,26 @@ static void end(trial *t)
                                                      : "treating subnormal numbers otherwise");
 }
 
-static int call(trial *t, const place *p, const khub__arguments *args, khub_error *err)
+int khub__trial_call(khub__trial *t, const khub__trial_place *p, const khub__arguments *args, khub_error *err)
 {
-    begin(t, args);
+    khub__trial_begin(t, args);
     int rc = khub_filling_call(p->slot, p->filling, args->values, t->c->layer->arg_count, err);
-    end(t);
+    khub__trial_end(t);
     return rc;
 }
 
-static void clear_outputs(khub__arguments *args, int zero)
-{
-    for (int32_t i = 0; i < args->c->layer->arg_count; i++)
-        if (args->c->args[i].is_output) khub__guarded_clear(&args->buffers[i], zero);
-}
-
-static void get_outputs(const trial *t, const khub__arguments *args, void *const *to)
+static void get_outputs(const khub__trial *t, const khub__arguments *args, void *const *to)
 {
     for (int32_t i = 0; i < t->c->layer->arg_count; i++)
         if (t->c->args[i].is_output && to[i]) khub__guarded_get(&args->buffers[i], to[i]);
 }
 
-static const char *arg_name(const trial *t, int32_t at)
+static const char *arg_name(const khub__trial *t, int32_t at)
 {
     return t->c->layer->args[at].name;
 }
 
-/* What a call must leave alone. */
-static void look_beside(trial *t, const khub__arguments *args)
+void khub__trial_look_beside(khub__trial *t, const khub__arguments *args)
 {
     khub_compare_layer *layer = t->tester->layer;
     int32_t at;
@@ -239,9 +202,8 @@ static void look_beside(trial *t, const khub__arguments *args)
                 same ? "" : arg_name(t, at), (long long)where);
 }
 
-/* Rows [from, to) of the batch (all: 0, 0) of what a call left in `args` against the base run's. */
-static void look_at_bits(trial *t, const khub__arguments *args, khub_check check, int64_t from, int64_t to,
-                         const char *how)
+void khub__trial_look_at_bits(khub__trial *t, const khub__arguments *args, khub_check check, int64_t from,
+                              int64_t to, const char *how)
 {
     get_outputs(t, args, t->now);
     for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
@@ -281,7 +243,7 @@ static khub_compare_row *row_of(khub_compare_layer *layer, const khub__case *c)
     return row;
 }
 
-static void look_at_accuracy(trial *t, khub_accuracy *accuracy, void *const *got)
+static void look_at_accuracy(khub__trial *t, khub_accuracy *accuracy, void *const *got)
 {
     for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
         if (!t->c->args[i].is_output || t->c->args[i].is_none) continue;
@@ -292,7 +254,7 @@ static void look_at_accuracy(trial *t, khub_accuracy *accuracy, void *const *got
 }
 
 /* NaN and infinities of the target. */
-static void look_at_classes(trial *t, uint64_t elements, uint64_t unlike)
+static void look_at_classes(khub__trial *t, uint64_t elements, uint64_t unlike)
 {
     khub_finding *finding = &t->tester->layer->findings[KHUB_CHECK_CLASSES];
     if (!elements) return;
@@ -304,27 +266,27 @@ static void look_at_classes(trial *t, uint64_t elements, uint64_t unlike)
     finding->failed += unlike ? unlike - 1 : 0;
 }
 
-static int run_base(trial *t, khub_error *err)
+static int run_base(khub__trial *t, khub_error *err)
 {
     khub__arguments args;
     khub_error why = {0};
     khub_compare_layer *layer = t->tester->layer;
-    int rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
+    int rc = khub__trial_arguments(&args, t, &t->target, KHUB__MIDDLE, err);
     if (rc == KHUB_OK && t->counts) layer->cases++;
-    int called = rc == KHUB_OK ? call(t, &t->target, &args, &why) : rc;
+    int called = rc == KHUB_OK ? khub__trial_call(t, &t->target, &args, &why) : rc;
     if (rc == KHUB_OK && t->counts) {
         khub__found(layer, KHUB_CHECK_RETURNS, t->name, called == KHUB_OK, "an error: %s", why.message);
         layer->refused += called != KHUB_OK;
     }
     if (rc == KHUB_OK && called == KHUB_OK) {
         get_outputs(t, &args, t->whole);
-        if (t->counts) look_beside(t, &args);
+        if (t->counts) khub__trial_look_beside(t, &args);
     }
     khub__arguments_free(&args);
     return rc == KHUB_OK && called != KHUB_OK ? 1 : rc;
 }
 
-static void look_at_result(trial *t)
+static void look_at_result(khub__trial *t)
 {
     uint64_t elements = 0;
     khub_compare_row *row = row_of(t->tester->layer, t->c);
@@ -339,7 +301,7 @@ static void look_at_result(trial *t)
 }
 
 /* Where the largest of each row is: what a classifier's answer depends on. */
-static void look_at_argmax(khub_compare_row *row, const trial *t, int32_t arg)
+static void look_at_argmax(khub_compare_row *row, const khub__trial *t, int32_t arg)
 {
     const khub__case_arg *a = &t->c->args[arg];
     const khub_tensor own = khub_tensor_over(t->whole[arg], a->dtype, a->ndim, a->shape),
@@ -351,17 +313,17 @@ static void look_at_argmax(khub_compare_row *row, const trial *t, int32_t arg)
 }
 
 /* The other implementation's result, and what it shares with the target's. */
-static int run_other(trial *t, khub_error *err)
+static int run_other(khub__trial *t, khub_error *err)
 {
     khub__arguments args;
     khub_error why = {0};
     khub_compare_row *row = row_of(t->tester->layer, t->c);
     khub_finding *finding = &t->tester->layer->findings[KHUB_CHECK_IDENTICAL];
-    int rc = arguments(&args, t, &t->other, KHUB__MIDDLE, err);
-    if (rc == KHUB_OK && call(t, &t->other, &args, &why) == KHUB_OK) {
+    int rc = khub__trial_arguments(&args, t, &t->other, KHUB__MIDDLE, err);
+    if (rc == KHUB_OK && khub__trial_call(t, &t->other, &args, &why) == KHUB_OK) {
         get_outputs(t, &args, t->now);
         look_at_accuracy(t, &row->other, t->now);
-        look_at_bits(t, &args, KHUB_CHECK_IDENTICAL, 0, 0, "in the other implementation");
+        khub__trial_look_at_bits(t, &args, KHUB_CHECK_IDENTICAL, 0, 0, "in the other implementation");
         for (int32_t i = 0; i < t->c->layer->arg_count; i++) { /* looks are counted by element here */
             if (!t->c->args[i].is_output || t->c->args[i].is_none) continue;
             int64_t count = count_of(t->c, i),
@@ -376,273 +338,15 @@ static int run_other(trial *t, khub_error *err)
     return rc;
 }
 
-static int run_placed(trial *t, khub__placement placement, const char *how, khub_error *err)
-{
-    khub__arguments args;
-    khub_error why = {0};
-    int rc = arguments(&args, t, &t->target, placement, err);
-    if (rc == KHUB_OK) {
-        if (placement == KHUB__AT_END) khub__arguments_freeze(&args);
-        int called = call(t, &t->target, &args, &why);
-        khub__found(t->tester->layer, KHUB_CHECK_RETURNS, t->name, called == KHUB_OK, "an error %s: %s", how,
-                    why.message);
-        if (called == KHUB_OK) {
-            look_at_bits(t, &args, KHUB_CHECK_PLACES, 0, 0, how);
-            look_beside(t, &args);
-        }
-    }
-    khub__arguments_free(&args);
-    return rc;
-}
-
-static int run_end(trial *t, khub_error *err)
-{
-    return run_placed(t, KHUB__AT_END, "with memory that ends where its tensors do", err);
-}
-
-static int run_start(trial *t, khub_error *err)
-{
-    return run_placed(t, KHUB__AT_START, "with memory that begins where its tensors do", err);
-}
-
-static int run_aligned(trial *t, khub_error *err)
-{
-    return run_placed(t, KHUB__ALIGNED, "elsewhere, 64-byte aligned", err);
-}
-
-static int run_shifted(trial *t, khub_error *err)
-{
-    return run_placed(t, KHUB__SHIFTED, "one element behind 64-byte alignment", err);
-}
-
-static int run_strided(trial *t, khub_error *err)
-{
-    return run_placed(t, KHUB__STRIDED, "with rows that lie apart", err);
-}
-
-/* Outputs in the memory of inputs, where the layer allows it; what comes out is copied to where it is looked
- * for. */
-static int run_in_place(trial *t, khub_error *err)
-{
-    khub__arguments args;
-    khub_error why = {0};
-    int shared = 0, rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
-    for (int32_t i = 0; i < t->c->layer->arg_count && rc == KHUB_OK; i++) {
-        int32_t in = khub__case_in_place(t->c, i);
-        if (in >= 0) args.values[i] = args.values[in], shared = 1;
-    }
-    if (shared && call(t, &t->target, &args, &why) == KHUB_OK) {
-        for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
-            int32_t in = khub__case_in_place(t->c, i);
-            if (in < 0) continue;
-            khub__guarded_get(&args.buffers[in], t->scratch);
-            khub__guarded_put(&args.buffers[i], t->scratch);
-        }
-        look_at_bits(t, &args, KHUB_CHECK_PLACES, 0, 0, "in the memory of the input");
-    } else if (shared) {
-        khub__found(t->tester->layer, KHUB_CHECK_RETURNS, t->name, 0,
-                    "an error in the memory of the input: %s", why.message);
-    }
-    khub__arguments_free(&args);
-    return rc;
-}
-
-/* Several calls on the same arguments. */
-static int run_repeats(trial *t, khub_error *err)
-{
-    khub__arguments args;
-    int rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
-    for (int i = 0; i < 3 && rc == KHUB_OK; i++) {
-        khub_error why = {0};
-        clear_outputs(&args, i % 2 == 0);
-        if (call(t, &t->target, &args, &why) == KHUB_OK)
-            look_at_bits(t, &args, KHUB_CHECK_REPEATS, 0, 0,
-                         i % 2 ? "when called again" : "over an out of zeros");
-        else
-            khub__found(t->tester->layer, KHUB_CHECK_REPEATS, t->name, 0, "an error when called again: %s",
-                        why.message);
-    }
-    khub__arguments_free(&args);
-    return rc;
-}
-
-static khub__call call_of(const trial *t, const khub__arguments *args)
-{
-    khub__call call = {.slot = t->target.slot, .filling = t->target.filling, .n = t->c->layer->arg_count};
-    memcpy(call.args, args->values, sizeof(call.args));
-    return call;
-}
-
-/* In `parts` pieces, the last one first. */
-static void run_cut(trial *t, khub__arguments *args, const khub_slot_axis *axis, int64_t parts)
-{
-    int64_t size, unit;
-    char how[100];
-    khub__call whole = call_of(t, args);
-    if (!khub__cut_extent(&size, &unit, &whole, axis)) return;
-    int64_t steps = (size + unit - 1) / unit;
-    if (parts > steps) parts = steps;
-    clear_outputs(args, 0);
-    for (int64_t i = parts; i-- > 0;) {
-        khub_error why = {0};
-        begin(t, args);
-        int rc = khub__cut_call(&whole, axis, khub__cut_at(size, unit, parts, i),
-                                khub__cut_at(size, unit, parts, i + 1), &why);
-        end(t);
-        if (rc == KHUB_OK) continue;
-        khub__found(t->tester->layer, KHUB_CHECK_SLICES, t->name, 0, "an error in a piece of \"%s\": %s",
-                    axis->axis, why.message);
-        return;
-    }
-    snprintf(how, sizeof(how), "in %lld pieces along \"%s\"", (long long)parts, axis->axis);
-    look_at_bits(t, args, KHUB_CHECK_SLICES, 0, 0, how);
-    look_beside(t, args);
-}
-
-static int run_slices(trial *t, khub_error *err)
-{
-    static const int parts[] = {2, 3, 7};
-    const khub_slot_axis *axes;
-    size_t count = khub_filling_axes(t->target.filling, &axes);
-    khub__arguments args;
-    int rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
-    for (size_t i = 0; i < count && rc == KHUB_OK; i++)
-        for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
-            run_cut(t, &args, &axes[i], parts[k]);
-    khub__arguments_free(&args);
-    return rc;
-}
-
-/* The axis that a batch grows along: the first one of what is batched. */
-static khub_slot_axis batch_axis(const trial *t)
-{
-    khub_slot_axis axis = {.axis = "batch"};
-    for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
-        if (!khub__case_is_batched(t->c, i)) continue;
-        axis.part[axis.part_count].arg = i;
-        axis.part[axis.part_count].dim = 0;
-        axis.part[axis.part_count].unit = 1;
-        axis.part[axis.part_count++].min_ndim = 1;
-    }
-    return axis;
-}
-
-static void run_rows(trial *t, khub__arguments *args, const khub_slot_axis *axis, int64_t from, int64_t to)
-{
-    char how[100];
-    khub_error why = {0};
-    khub__call whole = call_of(t, args);
-    clear_outputs(args, 0);
-    begin(t, args);
-    int rc = khub__cut_call(&whole, axis, from, to, &why);
-    end(t);
-    if (to - from == 1)
-        snprintf(how, sizeof(how), "alone");
-    else
-        snprintf(how, sizeof(how), "in a batch of %lld from row %lld on", (long long)(to - from),
-                 (long long)from);
-    if (rc == KHUB_OK)
-        look_at_bits(t, args, KHUB_CHECK_BATCHES, from, to, how);
-    else
-        khub__found(t->tester->layer, KHUB_CHECK_BATCHES, t->name, 0, "an error %s: %s", how, why.message);
-}
-
-static int run_batches(trial *t, khub_error *err)
-{
-    khub_slot_axis axis = batch_axis(t);
-    khub__arguments args;
-    int64_t size, unit;
-    int rc = arguments(&args, t, &t->target, KHUB__MIDDLE, err);
-    khub__call whole = call_of(t, &args);
-    int can = rc == KHUB_OK && axis.part_count && khub__cut_extent(&size, &unit, &whole, &axis);
-    static const int64_t sizes[] = {1, 2, 7, 8};
-    for (size_t i = 0; can && i < sizeof(sizes) / sizeof(*sizes); i++) {
-        if (size < sizes[i]) continue;
-        run_rows(t, &args, &axis, 0, sizes[i]);                         /* row 0 first */
-        if (size > 1) run_rows(t, &args, &axis, size - sizes[i], size); /* the last row last */
-        if (size / 2 >= sizes[i]) run_rows(t, &args, &axis, size / 2 - sizes[i] + 1, size / 2 + 1);
-    }
-    khub__arguments_free(&args);
-    return rc;
-}
-
-/* Calls at once: each of its own outputs, or all pieces of one. */
-typedef struct at_once {
-    const khub__call *calls;
-    const khub_slot_axis *axis; /* NULL: whole calls */
-    int64_t size, unit, parts;
-} at_once;
-
-static int run_one(void *user, size_t i, khub_error *err)
-{
-    const at_once *w = user;
-    if (!w->axis)
-        return khub_filling_call(w->calls[i].slot, w->calls[i].filling, w->calls[i].args, w->calls[i].n, err);
-    int64_t from = khub__cut_at(w->size, w->unit, w->parts, (int64_t)i);
-    return khub__cut_call(w->calls, w->axis, from, khub__cut_at(w->size, w->unit, w->parts, (int64_t)i + 1),
-                          err);
-}
-
-static void run_at_once(trial *t, khub__arguments *args, size_t count, at_once *work, const char *how)
-{
-    khub_error why = {0};
-    size_t sets = work->axis ? 1 : count;
-    for (size_t i = 0; i < sets; i++)
-        clear_outputs(&args[i], 0);
-    begin(t, args);
-    int rc =
-        khub__threads_run(t->tester->threads, work->axis ? (size_t)work->parts : count, run_one, work, &why);
-    end(t);
-    if (rc != KHUB_OK)
-        khub__found(t->tester->layer, KHUB_CHECK_THREADS, t->name, 0, "an error %s: %s", how, why.message);
-    for (size_t i = 0; i < sets && rc == KHUB_OK; i++)
-        look_at_bits(t, &args[i], KHUB_CHECK_THREADS, 0, 0, how);
-}
-
-enum { AT_ONCE = 8 }; /* calls */
-
-static int run_threads(trial *t, khub_error *err)
-{
-    const khub_slot_axis *axes;
-    size_t axis_count = khub_filling_axes(t->target.filling, &axes);
-    khub__arguments args[AT_ONCE] = {{0}};
-    khub__call calls[AT_ONCE];
-    int rc = KHUB_OK;
-    for (int i = 0; i < AT_ONCE && rc == KHUB_OK; i++) {
-        rc = arguments(&args[i], t, &t->target, KHUB__MIDDLE, err);
-        calls[i] = call_of(t, &args[i]);
-    }
-    at_once work = {.calls = calls};
-    for (int round = 0; round < 2 && rc == KHUB_OK; round++)
-        run_at_once(t, args, AT_ONCE, &work, "beside other threads' calls");
-    for (size_t i = 0; i < axis_count && rc == KHUB_OK; i++) {
-        work = (at_once){.calls = calls, .axis = &axes[i]};
-        if (!khub__cut_extent(&work.size, &work.unit, calls, &axes[i])) continue;
-        int64_t steps = (work.size + work.unit - 1) / work.unit;
-        work.parts = steps < AT_ONCE ? steps : AT_ONCE;
-        run_at_once(t, args, AT_ONCE, &work, "in pieces on several threads");
-    }
-    for (int i = 0; i < AT_ONCE; i++)
-        khub__arguments_free(&args[i]);
-    return rc;
-}
-
-static int (*const stages[KHUB__STAGES])(trial *t, khub_error *err) = {
-    [KHUB__STAGE_END] = run_end,         [KHUB__STAGE_START] = run_start,
-    [KHUB__STAGE_ALIGNED] = run_aligned, [KHUB__STAGE_SHIFTED] = run_shifted,
-    [KHUB__STAGE_STRIDED] = run_strided, [KHUB__STAGE_IN_PLACE] = run_in_place,
-    [KHUB__STAGE_REPEATS] = run_repeats, [KHUB__STAGE_SLICES] = run_slices,
-    [KHUB__STAGE_BATCHES] = run_batches, [KHUB__STAGE_THREADS] = run_threads};
-
 /* A pass over all numbers looks at the numbers alone. */
-static int is_wanted(const trial *t, khub__stage stage)
+static int is_wanted(const khub__trial *t, khub__stage stage)
 {
     const khub__progress *progress = t->tester->progress;
     if (stage < progress->from || progress->left_out >> stage & 1) return 0;
     return t->c->values != KHUB__BITS;
 }
 
-static int run_stages(trial *t, khub_error *err)
+static int run_stages(khub__trial *t, khub_error *err)
 {
     khub__progress *progress = t->tester->progress;
     progress->stage = KHUB__STAGE_BASE;
@@ -656,13 +360,13 @@ static int run_stages(trial *t, khub_error *err)
         rc = run_other(t, err);
     for (int s = KHUB__STAGE_END; s < KHUB__STAGES && rc == KHUB_OK; s++) {
         progress->stage = (khub__stage)s;
-        if (is_wanted(t, (khub__stage)s)) rc = stages[s](t, err);
+        if (is_wanted(t, (khub__stage)s)) rc = khub__trial_ways[s](t, err);
     }
     return rc;
 }
 
 /* The argument that one of the two kernels prepares, as compact memory; data NULL: none does. */
-static int make_weight(const trial *t, khub_tensor *weight, khub_error *err)
+static int make_weight(const khub__trial *t, khub_tensor *weight, khub_error *err)
 {
     const khub_layer_spec *spec = t->tester->target.spec;
     if (!spec || !spec->prepare_arg) spec = t->tester->other.spec;
@@ -678,7 +382,7 @@ static int make_weight(const trial *t, khub_tensor *weight, khub_error *err)
 
 int khub__try(khub__tester *tester, const khub__case *c, khub_error *err)
 {
-    trial t = {.tester = tester, .c = c, .counts = tester->progress->from <= KHUB__STAGE_BASE};
+    khub__trial t = {.tester = tester, .c = c, .counts = tester->progress->from <= KHUB__STAGE_BASE};
     khub_tensor weight = {0};
     khub__case_name(t.name, c);
     memcpy(tester->progress->name, t.name, sizeof(t.name));
