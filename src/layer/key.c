@@ -120,7 +120,7 @@ static int meet(const char *a, const char *b)
 /* Is there a path that both take? same[j]: what follows i in one and j in the other takes some same path. */
 static int may_be_same(const segments *a, const segments *b)
 {
-    char rows[2][LONGEST / 2 + 2], *same = rows[0], *next = rows[1];
+    char rows[2][LONGEST / 2 + 2] = {{0}}, *same = rows[0], *next = rows[1];
     for (size_t i = a->count + 1; i-- > 0;) {
         for (size_t j = b->count + 1; j-- > 0;) {
             int more_a = i < a->count, more_b = j < b->count;
