@@ -295,18 +295,21 @@ START_TEST(trees_that_are_none)
 }
 END_TEST
 
+/* As a Hub lists them, in order. A sanitizer sees in some what it sees in a million; the limit is the plain
+ * build's to show. */
 START_TEST(million_files)
 {
+    enum { FOLDERS = SANITIZED ? 20 : 1000 };
     khub__tree tree = {0};
     khub_error err = {0};
     char path[16];
-    for (int i = 0; i < 1000000; i++) {
-        snprintf(path, sizeof(path), "%d/%d", i % 1000, i);
+    for (int i = 0; i < FOLDERS * 1000; i++) {
+        snprintf(path, sizeof(path), "%03d/%03d", i / 1000, i % 1000);
         ck_assert_int_eq(add(&tree, path, &err), KHUB_OK);
     }
-    ck_khub_fails(add(&tree, "more", &err), &err, KHUB_E_FORMAT, "1000000 files");
+    if (!SANITIZED) ck_khub_fails(add(&tree, "more", &err), &err, KHUB_E_FORMAT, "1000000 files");
     ck_khub_ok(khub__tree_close(&tree, &err), &err);
-    ck_assert_ptr_nonnull(khub__tree_find(&tree, "777/999777"));
+    ck_assert_ptr_nonnull(khub__tree_find(&tree, "017/777"));
     khub__tree_free(&tree);
 }
 END_TEST
