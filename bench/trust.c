@@ -49,7 +49,7 @@ static void hash_file(char hex[KHUB__HASH_HEX_MAX + 1], uint64_t *size, khub__ha
                       const char *path)
 {
     khub__stream stream;
-    khub__hash *hash;
+    khub__hash *hash = NULL;
     khub_error err = {0};
     if (khub__stream_open(&stream, path, &err) != KHUB_OK ||
         khub__hash_new(&hash, kind, stream.size, &err) != KHUB_OK ||
