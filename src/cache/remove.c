@@ -193,6 +193,7 @@ static int remove_rest(const plan *p, khub_error *err)
 static int carry_out(plan *p, khub_error *err)
 {
     int rc = KHUB_OK;
+    if (p->repo->linked) return KHUB_OK; /* the cache's warning says so */
     p->gone = khub__malloc(p->repo->blob_count);
     if (!p->gone) return khub__fail_memory(err, "removing from the cache");
     p->left = 0;
@@ -235,6 +236,11 @@ int khub_cache_remove(khub_removed *removed, const khub_cache *cache, const char
     memset(removed, 0, sizeof(*removed));
     const khub__cached_repo *repo = find_repo(cache, kind, repository, err);
     if (!repo) return KHUB_E_NOTFOUND;
+    if (repo->linked)
+        return khub__fail(err, KHUB_E_IO,
+                          "%s: is a link where the cache has a directory, and nothing is removed through it; "
+                          "remove the link itself first",
+                          repo->linked);
     unsigned char *chosen = khub__calloc(cache->snapshot_count + 1, 1);
     if (!chosen) return khub__fail_memory(err, "removing from the cache");
     plan p = {.cache = cache, .repo = repo, .chosen = chosen, .dry_run = dry_run, .removed = removed};

@@ -37,6 +37,7 @@ typedef struct khub__cached_repo {
     khub__cached_blob *blobs;     /* by name */
     size_t blob_count;
     const char *const *partials; /* names in blobs/, NULL-terminated */
+    const char *linked;          /* a directory of it that is a link, or it itself; NULL: none */
     int refs_unknown;            /* 1: a ref can't be read, so that any revision may be wanted */
 } khub__cached_repo;
 

@@ -273,10 +273,37 @@ static int check_refs(scan *s, khub_error *err)
     return rc;
 }
 
+/* What is behind a link isn't the cache's to remove, and without it nobody knows which blobs are shown. */
+static int see_link(scan *s, const char *directory, khub_error *err)
+{
+    char target[512];
+    const char *full = khub__pool_textf(&s->cache->pool, "%s%s", s->repo->path, directory);
+    if (!full) return no_memory(err);
+    khub__file_link(target, sizeof(target), full);
+    if (!target[0]) return KHUB_OK;
+    s->repo->linked = full;
+    return khub__scan_warn(
+        s->cache, err,
+        "%s: is a link (to %s) where the cache has a directory; nothing of this repository "
+        "is removed",
+        full, target);
+}
+
+static int see_links(scan *s, khub_error *err)
+{
+    static const char *const directories[] = {"",          "/blobs",     "/moved", "/.no_exist",
+                                              "/receipts", "/snapshots", "/refs",  "/trees"};
+    int rc = KHUB_OK;
+    for (size_t i = 0; rc == KHUB_OK && i < sizeof(directories) / sizeof(*directories); i++)
+        rc = see_link(s, directories[i], err);
+    return rc;
+}
+
 int khub__scan_repo(khub_cache *cache, khub__cached_repo *repo, khub_error *err)
 {
     scan s = {.cache = cache, .repo = repo};
-    int rc = read_blobs(&s, err);
+    int rc = see_links(&s, err);
+    if (rc == KHUB_OK) rc = read_blobs(&s, err);
     if (rc == KHUB_OK) rc = read_refs(&s, err);
     if (rc == KHUB_OK) rc = read_snapshots(&s, err);
     if (rc == KHUB_OK) rc = check_refs(&s, err);

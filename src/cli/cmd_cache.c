@@ -374,6 +374,7 @@ static int run_prune(const khub_cache *cache, const cache_options *options, int 
     int rc = khub_cache_prune(&removed, cache, options->dry_run, show_pruned, &p, err);
     if (p.json) fputs("], ", stdout);
     if (p.json || rc == KHUB_OK || removed.revisions) print_removed(&removed, options);
+    say_warnings(cache);
     return rc == KHUB_OK ? EXIT_DONE : cli_fail(err);
 }
 

@@ -372,3 +372,55 @@ def test_somebody_swaps_all_the_time(case, mode):
         case.serve(kernel(), "v2")
         case.loaded(name="org/marks@v2")
         assert "e" in attack(str(case.snapshot), 30)[1]  # nothing says what that should be: the attack is a real one
+
+
+@pytest.mark.parametrize("directory", ["", "blobs", "snapshots", "refs", "trees", ".no_exist", "receipts", "moved"])
+def test_nothing_is_removed_through_a_link(case, directory):
+    case.serve(kernel("sha256"))
+    case.loaded()
+    there, place = case.cache.parent / "elsewhere", case.folder / directory
+    if place.exists():
+        shutil.move(place, there)
+    for path in ((there / case.snapshot.name / "d" / "file"), (there / ("a" * 40) / "file"), (there / ("b" * 40))):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("precious")
+    if directory != "refs":
+        for ref in case.folder.glob("refs/*"):
+            ref.unlink()
+    place.symlink_to(there)
+    before = sorted([*there.rglob("*"), *case.folder.rglob("*")])
+    told = khub(None, case.cache, "cache", "ls", "-v")
+    assert f"{str(place).rstrip('/')}: is a link" in told.stdout + told.stderr
+    pruned = khub(None, case.cache, "cache", "prune")
+    assert pruned.returncode == 0 and "-v lists" in pruned.stderr, pruned
+    refused = khub(None, case.cache, "cache", "rm", "org/marks")
+    assert refused.returncode == 1 and "nothing is removed through it" in refused.stderr, refused
+    assert sorted([*there.rglob("*"), *case.folder.rglob("*")]) == before
+
+
+def test_a_directory_that_becomes_a_link_while_it_is_removed(case):
+    case.serve(kernel("sha256"))
+    case.loaded()
+    there, doomed = case.cache.parent / "elsewhere", case.folder / "snapshots" / ("a" * 40) / "d"
+    there.mkdir()
+    doomed.mkdir(parents=True)
+    names = [f"file{i:04}" for i in range(2000)]
+    for folder in (there, doomed):
+        for name in names:
+            (folder / name).touch()
+    swap = f"""
+import os
+os.chdir({str(case.folder)!r})
+print(flush=True)
+while True:
+    for name in os.listdir("."):
+        if name.startswith(".khub-") and os.path.isdir(name + "/d"):
+            os.rename(name + "/d", name + "/e")
+            os.symlink({str(there)!r}, name + "/d")
+            raise SystemExit
+"""
+    with subprocess.Popen([sys.executable, "-c", swap], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as swapper:
+        swapper.stdout.readline()
+        khub(None, case.cache, "cache", "prune")
+        swapper.kill()
+    assert sorted(path.name for path in there.iterdir()) == names

@@ -219,13 +219,14 @@ static int step(int dir, const char *name, int make)
     return next;
 }
 
-/* Fills *out, or leaves out->dir -1 with errno. */
-static void walk(khub__spot *out, blame *blamed, const khub__store *store, const char *path, int make)
+/* Goes from the open `folder` (which is closed; -1: errno says why) down to the directory of PATH. Fills
+ * *out, or leaves out->dir -1 with errno. */
+static void walk(khub__spot *out, int folder, const char *path, int make)
 {
     char part[256]; /* as long as a name may be, and its NUL */
     const char *slash;
     out->name = path;
-    out->dir = open_folder(blamed, store, make);
+    out->dir = folder;
     while (out->dir >= 0 && (slash = strchr(out->name, '/')) != NULL) {
         size_t length = (size_t)(slash - out->name);
         if (length >= sizeof(part)) {
@@ -245,9 +246,10 @@ int khub__spot_open(khub__spot *out, const khub__store *store, const char *path,
 {
     enum { ATTEMPTS = 10 };
     blame blamed;
-    walk(out, &blamed, store, path, make);
+    walk(out, open_folder(&blamed, store, make), path, make);
     for (int i = 1; make && out->dir < 0 && errno == ENOENT && i < ATTEMPTS; i++)
-        walk(out, &blamed, store, path, make); /* someone removed a directory that was just made */
+        walk(out, open_folder(&blamed, store, make), path,
+             make); /* someone removed a directory that was just made */
     if (out->dir >= 0) return KHUB_OK;
     if (blamed == PART_CACHE) return fail_to_make(err, store->cache);
     if (blamed == PART_LOCKS) return fail_locks(err, store);
@@ -255,6 +257,15 @@ int khub__spot_open(khub__spot *out, const khub__store *store, const char *path,
     return make || errno != ENOENT
                ? khub__disk_fail(err, store, path, make ? "make it" : "open it")
                : khub__fail(err, KHUB_E_NOTFOUND, "%s/%s: isn't there", store->folder, path);
+}
+
+int khub__spot_open_plain(khub__spot *out, const khub__store *store, const char *path, khub_error *err)
+{
+    int cache = open(store->cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    walk(out, cache < 0 ? -1 : step(cache, khub__path_name(store->folder), 0), path, 0);
+    if (out->dir >= 0) return KHUB_OK;
+    return errno != ENOENT ? khub__disk_fail(err, store, path, "open it")
+                           : khub__fail(err, KHUB_E_NOTFOUND, "%s/%s: isn't there", store->folder, path);
 }
 
 void khub__spot_close(khub__spot *spot)

@@ -1,3 +1,5 @@
+/* Everything here goes by open directories that no link led to: what another process gives another name, or
+ * puts a link in place of, while we are at work, leads nowhere else. */
 #include "cache/take_out.h"
 
 #include "base/error.h"
@@ -7,6 +9,7 @@
 #include "cache/disk.h"
 #include "cache/layout.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,16 +17,21 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DRAFT_AGE_S = 3600 };
+enum { DRAFT_AGE_S = 3600, DEPTH_MAX = 64, PASSES = 3 };
+
+/* KHUB_OK with spot->dir -1: there is no such directory. */
+static int open_spot(khub__spot *spot, const khub__store *store, const char *path, khub_error *err)
+{
+    khub_error why = {0};
+    int rc = khub__spot_open_plain(spot, store, path, &why);
+    return rc == KHUB_OK || rc == KHUB_E_NOTFOUND ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
+}
 
 int khub__take_out_file(const khub__store *store, const char *path, khub_error *err)
 {
     khub__spot spot;
-    khub_error why = {0};
-    int rc = khub__spot_open(&spot, store, path, 0, &why);
-    if (rc == KHUB_E_NOTFOUND) return KHUB_OK;
-    if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
-    if (unlinkat(spot.dir, spot.name, 0) != 0 && errno != ENOENT)
+    int rc = open_spot(&spot, store, path, err);
+    if (rc == KHUB_OK && spot.dir >= 0 && unlinkat(spot.dir, spot.name, 0) != 0 && errno != ENOENT)
         rc = khub__disk_fail(err, store, path, "remove it");
     khub__spot_close(&spot);
     return rc;
@@ -32,8 +40,10 @@ int khub__take_out_file(const khub__store *store, const char *path, khub_error *
 /* A directory with something in it stays. */
 static void remove_empty(const khub__store *store, const char *path)
 {
-    char full[KHUB__DISK_PATH_MAX];
-    if (khub__disk_path(full, store, path) == 0) rmdir(full);
+    khub__spot spot;
+    if (khub__spot_open_plain(&spot, store, path, NULL) == KHUB_OK)
+        unlinkat(spot.dir, spot.name, AT_REMOVEDIR);
+    khub__spot_close(&spot);
 }
 
 int khub__take_out_ref(const khub__store *store, const char *revision, const char *commit, khub_error *err)
@@ -51,34 +61,65 @@ int khub__take_out_ref(const khub__store *store, const char *revision, const cha
     return rc;
 }
 
-static int remove_entry(void *user, const khub__walked *entry, khub_error *err)
+static int remove_all(int dir, const char *name, int depth);
+
+/* All that is in `dir`, which is closed. A listing may leave out what comes after something that is removed,
+ * so that it is read until there is nothing in it. */
+static int remove_entries(int dir, int depth)
 {
-    (void)user;
-    int rc = entry->is_directory ? rmdir(entry->full) : unlink(entry->full);
-    if (rc == 0 || errno == ENOENT || (entry->is_directory && errno == ENOTEMPTY)) return KHUB_OK;
-    return khub__fail_errno(err, entry->full, "remove it");
+    DIR *listing = fdopendir(dir);
+    if (!listing) {
+        close(dir);
+        return -1;
+    }
+    int failed = 0, seen = 1;
+    for (int pass = 0; !failed && seen && pass < PASSES; pass++) {
+        struct dirent *entry;
+        seen = 0;
+        rewinddir(listing);
+        while (!failed && (entry = readdir(listing)) != NULL) {
+            if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+            failed = remove_all(dirfd(listing), entry->d_name, depth);
+            seen = 1;
+        }
+    }
+    int saved = errno;
+    closedir(listing);
+    errno = saved;
+    return failed;
 }
 
-static int remove_tree(const char *full, khub_error *err)
+/* What `dir` has under `name`, with all in it. 0, also when there is nothing, or -1 with errno. */
+static int remove_all(int dir, const char *name, int depth)
 {
-    int rc = khub__walk(full, remove_entry, NULL, err);
-    if (rc == KHUB_OK && rmdir(full) != 0 && errno != ENOENT && errno != ENOTDIR)
-        rc = khub__fail_errno(err, full, "remove it");
-    return rc;
+    struct stat st;
+    int is_there = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0, flags = 0;
+    if (is_there && S_ISDIR(st.st_mode)) {
+        errno = ENAMETOOLONG;
+        int inner =
+            depth < DEPTH_MAX ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+        if (inner < 0) return errno == ENOENT ? 0 : -1;
+        if (remove_entries(inner, depth + 1) != 0) return -1;
+        flags = AT_REMOVEDIR;
+    }
+    return (is_there && unlinkat(dir, name, flags) == 0) || errno == ENOENT ? 0 : -1;
 }
 
 int khub__take_out_tree(const khub__store *store, const char *path, khub_error *err)
 {
-    char from[KHUB__DISK_PATH_MAX], to[KHUB__DISK_PATH_MAX], name[KHUB__TEMPORARY_MAX];
-    struct stat st;
+    khub__spot from, to = {.dir = -1};
+    char name[KHUB__TEMPORARY_MAX];
     khub__disk_temporary(name, ".khub-", ".tmp");
-    if (khub__disk_path(from, store, path) != 0 || khub__disk_path(to, store, name) != 0)
-        return khub__fail(err, KHUB_E_IO, "%s: is too long", path);
-    if (lstat(from, &st) != 0 && errno == ENOENT) return KHUB_OK;
-    if (rename(from, to) != 0)
-        return errno == ENOENT ? KHUB_OK : khub__disk_fail(err, store, path, "remove it");
-    if (S_ISDIR(st.st_mode)) return remove_tree(to, err);
-    return unlink(to) == 0 ? KHUB_OK : khub__disk_fail(err, store, path, "remove it");
+    int rc = open_spot(&from, store, path, err);
+    if (rc == KHUB_OK && from.dir >= 0) rc = open_spot(&to, store, name, err);
+    if (rc == KHUB_OK && to.dir >= 0) {
+        int moved = renameat(from.dir, from.name, to.dir, to.name) == 0;
+        if (moved ? remove_all(to.dir, to.name, 0) != 0 : errno != ENOENT)
+            rc = khub__disk_fail(err, store, moved ? name : path, "remove it");
+    }
+    khub__spot_close(&from);
+    khub__spot_close(&to);
+    return rc;
 }
 
 static int is_draft(const char *name)
@@ -87,10 +128,21 @@ static int is_draft(const char *name)
     return strncmp(name, ".khub-", 6) == 0 && n > 10 && strcmp(name + n - 4, ".tmp") == 0;
 }
 
-static int is_old(const char *full)
+static int is_old(const khub__spot *spot)
 {
     struct stat st;
-    return lstat(full, &st) == 0 && time(NULL) - st.st_ctime > DRAFT_AGE_S;
+    return fstatat(spot->dir, spot->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           time(NULL) - st.st_ctime > DRAFT_AGE_S;
+}
+
+static int remove_draft(const khub__store *store, const char *name, khub_error *err)
+{
+    khub__spot spot;
+    int rc = open_spot(&spot, store, name, err);
+    if (rc == KHUB_OK && spot.dir >= 0 && is_old(&spot) && remove_all(spot.dir, spot.name, 0) != 0)
+        rc = khub__disk_fail(err, store, name, "remove it");
+    khub__spot_close(&spot);
+    return rc;
 }
 
 int khub__take_out_drafts(const khub__store *store, khub_error *err)
@@ -98,13 +150,8 @@ int khub__take_out_drafts(const khub__store *store, khub_error *err)
     char **names = NULL;
     size_t count = 0;
     int rc = khub__dir_list(&names, &count, store->folder, err);
-    for (size_t i = 0; rc == KHUB_OK && i < count; i++) {
-        char *full = is_draft(names[i]) ? khub__path_join(store->folder, names[i]) : NULL;
-        if (is_draft(names[i]) && !full) rc = khub__fail_memory(err, "removing from the cache");
-        if (full && is_old(full))
-            rc = unlink(full) == 0 || errno == ENOENT ? KHUB_OK : remove_tree(full, err);
-        khub__free(full);
-    }
+    for (size_t i = 0; rc == KHUB_OK && i < count; i++)
+        if (is_draft(names[i])) rc = remove_draft(store, names[i], err);
     khub__free(names);
     return rc;
 }
@@ -113,12 +160,17 @@ int khub__take_out_drafts(const khub__store *store, khub_error *err)
  * broken. */
 static int remove_folder(const khub__store *store)
 {
-    char snapshots[KHUB__DISK_PATH_MAX];
-    if (khub__disk_path(snapshots, store, "snapshots") != 0 || (rmdir(snapshots) != 0 && errno != ENOENT))
-        return 0;
-    if (rmdir(store->folder) == 0 || errno == ENOENT) return 1;
-    mkdir(snapshots, 0777);
-    return 0;
+    khub__spot spot;
+    int gone = 0, cache = open(store->cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (cache < 0) return 0;
+    int rc = khub__spot_open_plain(&spot, store, "snapshots", NULL);
+    if (rc == KHUB_OK && (unlinkat(spot.dir, spot.name, AT_REMOVEDIR) == 0 || errno == ENOENT)) {
+        gone = unlinkat(cache, khub__path_name(store->folder), AT_REMOVEDIR) == 0 || errno == ENOENT;
+        if (!gone) mkdirat(spot.dir, spot.name, 0777);
+    }
+    khub__spot_close(&spot);
+    close(cache);
+    return gone || rc == KHUB_E_NOTFOUND;
 }
 
 int khub__take_out_folder(const khub__store *store, khub_error *err)
