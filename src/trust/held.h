@@ -17,7 +17,6 @@ typedef struct khub__held {
     int fd;              /* -1: none. Closed in programs that this one starts */
     khub__identity file; /* of the file at the path, also when `fd` is of a copy */
     uint64_t size;       /* of what `fd` reads */
-    int64_t since_ns;    /* when it was opened, by the clock that files get their times from */
     int leased; /* 1: nobody can write to it; who tries waits, or ends the lease (khub__held_still) */
     int copied; /* 1: a copy in memory that nobody can change any more */
     int others; /* 1: another user than this one and root may write to it */
@@ -38,11 +37,18 @@ int64_t khub__held_read(const khub__held *held, void *data, size_t bytes, uint64
 /* To read it from its start; not to be closed. One at a time. */
 khub__stream khub__held_stream(const khub__held *held, const char *path);
 
+/* Reads all of it, at most `most` bytes, and a NUL behind them. *out is the caller's (khub__bytes_free),
+ * after a failure too: KHUB_E_FORMAT (longer, or it ends before its size), KHUB_E_IO, KHUB_E_NOMEM. */
+int khub__held_bytes(khub__bytes *out, const khub__held *held, const char *path, size_t most,
+                     khub_error *err);
+
 /* 1: it can't have changed since it was opened or copied. */
 int khub__held_still(const khub__held *held);
 
-/* 1: whatever is written to the file from now on shows in its identity, and nothing was since it was opened.
- * Not so for a file that was written to a moment ago: times are no finer than the clock's ticks. */
+/* 1: whatever is written to the file from now on shows in its identity, and nothing was since it was opened:
+ * it was under a lease throughout, so that nobody has it open or mapped for writing, and whoever isn't its
+ * owner must be let in first, which changes it. Not so for a file that was written to a moment ago: times are
+ * no finer than the clock's ticks. */
 int khub__held_settled(const khub__held *held);
 
 void khub__held_drop(khub__held *held); /* closes; one that is zeroed or dropped is a no-op */

@@ -254,11 +254,12 @@ static int is_held(const item *it)
     return it->is_library || it->is_layers;
 }
 
-/* It is used after it was hashed: until then nobody may be able to write to it. */
+/* It is used after it was hashed: until then nobody may be able to write to it. Of a library, which may be
+ * large, no copy is made where nothing is loaded. */
 static int must_copy(const check *c, const item *it)
 {
-    return it->is_library && !c->proof->whole && !it->held.copied &&
-           (c->copy || it->others || !khub__held_still(&it->held));
+    int is_used = it->is_layers || (it->is_library && !c->proof->whole);
+    return is_used && !it->held.copied && (c->copy || it->others || !khub__held_still(&it->held));
 }
 
 static int hash_held(const check *c, item *it, const char *path)
@@ -465,19 +466,6 @@ static int prove_all(check *c)
     return c->claim ? compare_digest(c) : KHUB_OK;
 }
 
-static int read_held(khub__bytes *out, const khub__held *held, const char *path, size_t most, khub_error *err)
-{
-    if (held->size > most)
-        return khub__fail(err, KHUB_E_FORMAT, "%s: is %llu bytes long, at most %zu are read", path,
-                          (unsigned long long)held->size, most);
-    out->data = khub__malloc((size_t)held->size + 1);
-    if (!out->data) return no_memory(err);
-    khub__stream stream = khub__held_stream(held, path);
-    out->length = (size_t)held->size;
-    out->data[out->length] = 0;
-    return khub__stream_read(&stream, out->data, out->length, err);
-}
-
 /* ---- what comes of it ---- */
 
 /* Adds one with its identity; 0: it can't be relied on. KHUB_E_NOMEM. */
@@ -605,7 +593,7 @@ static void accept(const check *c, int believed)
 static int take_layers(khub__proven *out, const check *c, const item *it)
 {
     khub__bytes bytes = {0};
-    int rc = read_held(&bytes, &it->held, it->path, LAYERS_MAX, c->err);
+    int rc = khub__held_bytes(&bytes, &it->held, it->path, LAYERS_MAX, c->err);
     if (rc == KHUB_OK && !khub__held_still(&it->held))
         rc = khub__fail(c->err, KHUB_E_UNTRUSTED, "%s/%s: is being written to while it is read",
                         c->proof->build, it->path);
@@ -705,7 +693,7 @@ int khub__proof_read(khub__bytes *out, khub__proof *proof, const char *path, siz
     khub__held held = {.fd = -1};
     memset(out, 0, sizeof(*out));
     int rc = full ? khub__hold(&held, full, err) : no_memory(err);
-    if (rc == KHUB_OK) rc = read_held(out, &held, full, most, err);
+    if (rc == KHUB_OK) rc = khub__held_bytes(out, &held, full, most, err);
     const char *name = listed ? khub__tree_etag(listed) : NULL;
     int believed = rc == KHUB_OK && name && !held.others && khub__held_still(&held) &&
                    khub__receipt_has(&proof->receipt, &(khub__receipt_entry){path, name, held.file});

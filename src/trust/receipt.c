@@ -56,18 +56,24 @@ static size_t line_of(char out[LINE_MAX], const khub__receipt_entry *entry)
     return (size_t)(at - out);
 }
 
-static const char first[] = "khub receipt 1\n", digest_holds[] = "digest holds\n", judged[] = "judged by ";
+static const char first[] = "khub receipt 2\n", digest_holds[] = "digest holds\n", judged[] = "judged by ";
 
 /* ---- reading ---- */
 
-/* Nobody else may write to the file, nor put another in its place. */
+/* Nobody else may write to the file, now or by what he opened before, nor put another in its place. */
 static int read_ours(khub__bytes *out, const khub__store *store, const char *path, khub_error *err)
 {
     char full[KHUB__DISK_PATH_MAX];
     memset(out, 0, sizeof(*out));
     if (khub__disk_path(full, store, path) != 0) return khub__fail(err, KHUB_E_IO, "%s: is too long", path);
+    khub__held held = {.fd = -1};
     int rc = khub__disk_is_ours(store, path, err);
-    return rc == KHUB_OK ? khub__file_read(out, full, RECEIPT_MAX, err) : rc;
+    if (rc == KHUB_OK) rc = khub__hold(&held, full, err);
+    if (rc == KHUB_OK) rc = khub__held_bytes(out, &held, full, RECEIPT_MAX, err);
+    if (rc == KHUB_OK && !khub__held_still(&held))
+        rc = khub__fail(err, KHUB_E_UNTRUSTED, "%s: somebody may be writing to it", full);
+    khub__held_drop(&held);
+    return rc;
 }
 
 static int starts(const char *text, const char *with)

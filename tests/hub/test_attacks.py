@@ -2,13 +2,16 @@
 constructor leaves a mark in a file, "g"; what an attacker puts in its place leaves "e"."""
 
 import base64
+import contextlib
 import hashlib
 import json
+import mmap
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from small_hub import FAKES, VARIANT, Hub, files_of, khub
@@ -163,6 +166,30 @@ def test_a_receipt_counts_until_something_changes(case):
     os.chown(receipt, 0, 0)
     os.chmod(receipt.parent, 0o777)
     case.refused("doesn't match its name", offline=True)
+
+
+def test_a_mapping_that_outlives_the_right_to_write():
+    """What is written through it needn't change the time of change. So no receipt is kept while there is one, by whatever hashed the files."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder, contextlib.ExitStack() as mapped:
+        case = Case(pathlib.Path(folder))
+        mapped.callback(case.hub.close)
+        case.serve(kernel("sha256", signed=lambda data: authority.sign(data, "0.3").encode()))
+        words = "--trusted-root", case.root
+        case.loaded(*words)
+        memory = {}
+        for path in case.build.iterdir():
+            with open(path, "r+b") as file:
+                memory[path.name] = mapped.enter_context(mmap.mmap(file.fileno(), 0))
+            memory[path.name][-1:] = memory[path.name][-1:]
+        subprocess.run(["sleep", "2.1"], check=True)
+        case.loaded(*words, offline=True)
+        assert khub(None, case.cache, "verify", "org/marks@v1", *map(str, words), env={"HF_HUB_OFFLINE": "1"}).returncode == 0
+        assert not case.receipts()
+        for name, right in {name: content[:] for name, content in memory.items()}.items():
+            memory[name][:] = EVIL if name == LIBRARY else right.replace(b"1", b"9").replace(b"y", b"z").replace(b"{}", b"[]")
+            case.refused(name, "doesn't match its name", words=words, offline=True)
+            memory[name][:] = right
+        case.loaded(*words, offline=True)
 
 
 def test_files_that_are_added(case):

@@ -1,5 +1,6 @@
 /* A lease (fcntl's F_SETLEASE) makes whoever opens the file for writing wait until it is given back, and is
- * to be had only while nobody has it open so. A process that doesn't give it back for long (lease-break-time,
+ * to be had only while nobody has it open so, nor mapped so: what is written through a mapping needn't change
+ * the time of change. A process that doesn't give it back for long (lease-break-time,
  * 45 s) loses it; that is seen. A file of which no lease is to be had is copied into memory (memfd_create)
  * and sealed: then nobody can write to the copy, this process neither. */
 #include "trust/held.h"
@@ -105,7 +106,6 @@ static int above_zero(int fd)
 int khub__hold(khub__held *out, const char *path, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
-    out->since_ns = khub__file_clock_ns();
     /* O_NONBLOCK: a pipe that nobody writes to must not stop us before we know that it is one */
     out->fd = above_zero(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (out->fd < 0) return khub__fail_errno(err, path, "open it");
@@ -185,12 +185,10 @@ int khub__held_settled(const khub__held *held)
 {
     struct stat st;
     khub__identity now;
-    if (held->copied || fstat(held->fd, &st) != 0) return 0;
+    if (!held->leased || fstat(held->fd, &st) != 0) return 0;
     take_identity(&now, &st);
-    if (!khub__same_identity(&now, &held->file)) return 0;
-    /* Without a lease the file system may be another machine's, with a clock of its own. */
-    return khub__held_still(held) ? now.changed_ns < khub__file_clock_ns() - tick_ns
-                                  : khub__identity_settled(&now, held->since_ns);
+    return khub__same_identity(&now, &held->file) && khub__held_still(held) &&
+           now.changed_ns < khub__file_clock_ns() - tick_ns;
 }
 
 void khub__held_drop(khub__held *held)
