@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/ours.h"
 #include "base/path.h"
 #include "cache/disk.h"
 #include "fetch/snapshots.h"
@@ -157,12 +158,6 @@ int khub__remote_check_size(const khub__remote *remote, const char *path, uint64
                       remote->at.repo.id, path, (unsigned long long)file->size, (unsigned long long)most);
 }
 
-static int is_status(void *user, const char *path)
-{
-    (void)user;
-    return !strcmp(path, "kernel-status.toml");
-}
-
 /* What kernel-status.toml says, if there is one. */
 static int read_status(khub__status *out, khub__remote *remote, khub_error *err)
 {
@@ -171,13 +166,12 @@ static int read_status(khub__status *out, khub__remote *remote, khub_error *err)
         !khub__tree_find(&remote->tree, "kernel-status.toml"))
         return KHUB_OK;
     khub__bytes text = {0};
-    int rc = khub__remote_check_size(remote, "kernel-status.toml", KHUB__STATUS_MAX_BYTES, err);
-    if (rc == KHUB_OK) rc = khub__remote_fetch(remote, is_status, NULL, err);
-    if (rc != KHUB_OK) return rc;
+    int rc = khub__remote_read(&text, remote, "kernel-status.toml", KHUB__STATUS_MAX_BYTES, err);
+    if (rc == KHUB_OK) rc = khub__remote_check_believed(remote, "kernel-status.toml", err);
     char *path = khub__path_join(remote->path, "kernel-status.toml");
-    rc = path ? khub__file_read(&text, path, KHUB__STATUS_MAX_BYTES, err)
-              : khub__fail_memory(err, "reading kernel-status.toml");
-    if (rc == KHUB_OK) rc = khub__status_parse(out, text.data, text.length, path, err);
+    if (rc == KHUB_OK)
+        rc = path ? khub__status_parse(out, text.data, text.length, path, err)
+                  : khub__fail_memory(err, "reading kernel-status.toml");
     khub__bytes_free(&text);
     khub__free(path);
     return rc;
@@ -357,6 +351,71 @@ int khub__remote_mend(khub__remote *remote, const khub__tree_file **files, size_
 {
     const khub__picked all = {files, count, count};
     return bring(remote, &all, 1, err);
+}
+
+/* Reads what the snapshot has. KHUB_E_UNTRUSTED: it isn't what the list says. */
+static int read_file(khub__bytes *out, const khub__remote *remote, const khub__tree_file *file, size_t most,
+                     khub_error *err)
+{
+    khub_error why = {0};
+    char *full = khub__path_join(remote->path, file->path);
+    int rc =
+        full ? khub__snapshot_read(out, full, file, most, &why) : khub__fail_memory(&why, "reading a file");
+    khub__free(full);
+    if (rc == KHUB_E_UNTRUSTED)
+        return khub__fail(err, rc, "%s: %s: %s", remote->at.repo.id, file->path, why.message);
+    return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
+}
+
+/* KHUB_E_UNTRUSTED: it can't be fetched again. */
+static int mend_file(khub__remote *remote, const khub__tree_file *file, const khub_error *damage,
+                     khub_error *err)
+{
+    const char *name = remote->at.repo.id;
+    khub_error why = {0};
+    if (remote->session->only_looks || khub__client_offline(remote->session->client))
+        return khub__fail(err, KHUB_E_UNTRUSTED, "%s", damage->message);
+    khub__log(KHUB_LOG_WARNING, "get", name, "damaged in the cache, and fetched again: %s", damage->message);
+    int rc = khub__remote_mend(remote, &file, 1, &why);
+    if (rc == KHUB_OK) return rc;
+    if (rc == KHUB_E_NOMEM || rc == KHUB_E_CANCELED) return khub__fail(err, rc, "%s", why.message);
+    khub__log(KHUB_LOG_WARNING, "get", name, "it can't be fetched again: %s", why.message);
+    return khub__fail(err, KHUB_E_UNTRUSTED, "%s", damage->message);
+}
+
+int khub__remote_read(khub__bytes *out, khub__remote *remote, const char *path, size_t most, khub_error *err)
+{
+    const khub__tree_file *file = khub__tree_find(&remote->tree, path);
+    khub_error damage = {0};
+    memset(out, 0, sizeof(*out));
+    if (!file) return khub__fail(err, KHUB_E_NOTFOUND, "%s: has no %s", remote->at.repo.id, path);
+    khub__picked one = {&file, 1, 0};
+    int rc = khub__remote_check_size(remote, path, most, err);
+    if (rc != KHUB_OK) return rc;
+    look(&one, remote);
+    rc = khub__remote_bring(remote, &one, err);
+    if (rc != KHUB_OK) return rc;
+    rc = read_file(out, remote, file, most, &damage);
+    if (rc != KHUB_E_UNTRUSTED) return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", damage.message);
+    rc = mend_file(remote, file, &damage, err);
+    return rc == KHUB_OK ? read_file(out, remote, file, most, err) : rc;
+}
+
+int khub__remote_check_believed(const khub__remote *remote, const char *path, khub_error *err)
+{
+    const khub__tree_file *file = khub__tree_find(&remote->tree, path);
+    khub_error why = {0};
+    if (remote->foreign)
+        return khub__fail(err, KHUB_E_UNTRUSTED, "%s: nothing proves what its %s says: %s",
+                          remote->at.repo.id, path, remote->foreign);
+    if (file && khub__tree_etag(file)) return KHUB_OK;
+    char *full = khub__path_join(remote->path, path);
+    int rc = full ? khub__path_is_ours(NULL, full, &why) : khub__fail_memory(&why, "reading a file");
+    khub__free(full);
+    if (rc == KHUB_E_UNTRUSTED)
+        return khub__fail(err, rc, "%s: nothing proves what its %s says: %s", remote->at.repo.id, path,
+                          why.message);
+    return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
 }
 
 int khub__remote_fetch(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err)

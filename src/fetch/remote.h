@@ -14,6 +14,7 @@ typedef struct khub__session {
     int (*pin)(void *user, khub__wanted *wanted, khub_error *err); /* NULL: none; else puts a commit in the
                                                                       place of where a redirect leads */
     void *pin_user;                                                /* handed to it */
+    int only_looks; /* 1: what is damaged in the cache isn't fetched again */
 } khub__session;
 
 /* `options` may be NULL. Nothing is asked. */
@@ -64,6 +65,17 @@ int khub__remote_mend(khub__remote *remote, const khub__tree_file **files, size_
 /* For a file that is read as a whole, before it is fetched: KHUB_E_FORMAT when the list of files says that it
  * is longer than `most` bytes. */
 int khub__remote_check_size(const khub__remote *remote, const char *path, uint64_t most, khub_error *err);
+
+/* Reads a file of the tree, of at most `most` bytes, fetching it when it isn't there: the bytes are those
+ * that its name in the list of files says. What isn't is fetched again, once, with a warning.
+ * KHUB_E_UNTRUSTED, with both hashes: that can't be done, or didn't help. Whether the list itself is believed
+ * is another question (khub__remote_check_believed). KHUB_E_NOTFOUND, KHUB_E_FORMAT, and what fetching says.
+ */
+int khub__remote_read(khub__bytes *out, khub__remote *remote, const char *path, size_t most, khub_error *err);
+
+/* For a file whose word is taken for more than itself (where to go, what else to fetch). KHUB_E_UNTRUSTED:
+ * the list of files isn't believed, or has no name for it, and others may write to it. KHUB_E_NOMEM, … */
+int khub__remote_check_believed(const khub__remote *remote, const char *path, khub_error *err);
 
 /* Picks and brings. */
 int khub__remote_fetch(khub__remote *remote, khub__pick_fn *pick, void *user, khub_error *err);

@@ -10,26 +10,42 @@
 
 enum { METADATA_MAX = 16 << 20, DEEPEST = 32 };
 
-/* The "version" of one build's metadata.json; -1: it has none that can be read. */
-static int64_t version_in(const char *builds, const char *build)
+int khub__snapshot_read(khub__bytes *out, const char *path, const khub__tree_file *listed, size_t most,
+                        khub_error *err)
+{
+    int rc = khub__file_read(out, path, most, err);
+    if (rc == KHUB_OK && listed) rc = khub__tree_check(listed, out->data, out->length, err);
+    if (rc != KHUB_OK) khub__bytes_free(out);
+    return rc;
+}
+
+/* The "version" of one build's metadata.json; -1: it has none that can be read, or isn't what the list of
+ * files (empty where the cache has none) says. */
+static int64_t version_in(const char *snapshot, const khub__tree *tree, const char *build)
 {
     int64_t version = -1;
     json_t *json = NULL;
-    char *folder = khub__path_join(builds, build);
-    char *path = folder ? khub__path_join(folder, "metadata.json") : NULL;
-    khub_error ignored = {0};
-    khub__json_source source = {path, &ignored};
-    if (path && khub__json_read(&json, path, METADATA_MAX, &ignored) == KHUB_OK &&
+    khub__bytes bytes = {0};
+    khub__text inside = {0};
+    khub__text_addf(&inside, "build/%s/metadata.json", build);
+    char *path = inside.data ? khub__path_join(snapshot, inside.data) : NULL;
+    khub_error why = {0};
+    khub__json_source source = {path, &why};
+    int rc = path ? khub__snapshot_read(&bytes, path, khub__tree_find(tree, inside.data), METADATA_MAX, &why)
+                  : KHUB_E_NOMEM;
+    if (rc == KHUB_E_UNTRUSTED) khub__log(KHUB_LOG_WARNING, "get", path, "is passed over: %s", why.message);
+    if (rc == KHUB_OK && khub__json_parse(&json, bytes.data, bytes.length, path, &why) == KHUB_OK &&
         khub__json_integer(&version, json, "version", &source) != KHUB_OK)
         version = -1;
     json_decref(json);
+    khub__bytes_free(&bytes);
+    khub__text_free(&inside);
     khub__free(path);
-    khub__free(folder);
     return version;
 }
 
 /* The highest version in the range that a build of the snapshot says; -1: none does. */
-static int64_t highest_in(const char *snapshot, const khub__range *range)
+static int64_t highest_in(const char *snapshot, const khub__tree *tree, const khub__range *range)
 {
     char **names = NULL;
     size_t count = 0;
@@ -38,7 +54,7 @@ static int64_t highest_in(const char *snapshot, const khub__range *range)
     int64_t highest = -1;
     if (builds && khub__dir_list_dirs(&names, &count, builds, &ignored) == KHUB_OK)
         for (size_t i = 0; i < count && highest < range->max; i++) {
-            int64_t version = version_in(builds, names[i]);
+            int64_t version = version_in(snapshot, tree, names[i]);
             if (version > highest && khub__range_has(range, version)) highest = version;
         }
     khub__free(names);
@@ -56,7 +72,12 @@ int khub__snapshot_in_range(char commit[KHUB__COMMIT_MAX + 1], int64_t *version,
     for (size_t i = 0; i < count && rc == KHUB_OK && *version < range->max; i++) {
         char *snapshot = khub__store_snapshot(store, commits[i]);
         if (!snapshot) rc = khub__fail_memory(err, "looking through the cache");
-        int64_t highest = snapshot ? highest_in(snapshot, range) : -1;
+        khub__tree tree = {0};
+        khub_error ignored = {0};
+        if (rc == KHUB_OK && khub__store_tree(&tree, store, commits[i], &ignored) == KHUB_E_NOMEM)
+            rc = khub__fail_memory(err, "looking through the cache");
+        int64_t highest = rc == KHUB_OK ? highest_in(snapshot, &tree, range) : -1;
+        khub__tree_free(&tree);
         if (highest > *version) {
             *version = highest;
             khub__copy(commit, KHUB__COMMIT_MAX + 1, commits[i]);

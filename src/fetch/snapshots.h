@@ -13,4 +13,9 @@ int khub__snapshot_in_range(char commit[KHUB__COMMIT_MAX + 1], int64_t *version,
 /* The files of a snapshot, of unknown size and name. KHUB_E_NOTFOUND: there is no such snapshot. */
 int khub__snapshot_tree(khub__tree *out, const khub__store *store, const char *commit, khub_error *err);
 
+/* Reads a file of a snapshot, of at most `most` bytes, and holds it against its name in the list of files
+ * (`listed` NULL: there is none). KHUB_E_UNTRUSTED, with both hashes; khub__file_read's. */
+int khub__snapshot_read(khub__bytes *out, const char *path, const khub__tree_file *listed, size_t most,
+                        khub_error *err);
+
 #endif

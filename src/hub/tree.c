@@ -15,6 +15,24 @@ const char *khub__tree_etag(const khub__tree_file *file)
     return file->sha256[0] ? file->sha256 : file->blob_id[0] ? file->blob_id : NULL;
 }
 
+int khub__tree_check(const khub__tree_file *file, const void *data, size_t bytes, khub_error *err)
+{
+    const char *name = khub__tree_etag(file);
+    char hex[KHUB__HASH_HEX_MAX + 1];
+    khub__hash_kind kind;
+    khub__hash *hash;
+    if (!name || khub__hash_kind_of(&kind, name) != 0) return KHUB_OK;
+    int rc = khub__hash_new(&hash, kind, bytes, err);
+    if (rc != KHUB_OK) return rc;
+    khub__hash_add(hash, data, bytes);
+    khub__hash_end(hash, hex);
+    khub__hash_free(hash);
+    if (!strcmp(hex, name)) return KHUB_OK;
+    return khub__fail(
+        err, KHUB_E_UNTRUSTED,
+        "its content doesn't match its name: it hashes to %s, the commit's list of files says %s", hex, name);
+}
+
 /* A name from a stranger for a message: what can't be shown is "?". */
 static const char *shown(char out[80], const char *path)
 {

@@ -20,6 +20,10 @@ typedef struct khub__tree {
 /* The name of the blob that holds a file: its sha256, else its blob_id; NULL: unknown. */
 const char *khub__tree_etag(const khub__tree_file *file);
 
+/* Whether this is the content that the file's name says. KHUB_E_UNTRUSTED, with both hashes: it isn't. A name
+ * that is unknown says nothing. KHUB_E_UNSUPPORTED (no libcrypto), KHUB_E_NOMEM. */
+int khub__tree_check(const khub__tree_file *file, const void *data, size_t bytes, khub_error *err);
+
 /* Adds a file; the texts are copied. KHUB_E_FORMAT (not a path to make on disk, more than a million files),
  * KHUB_E_NOMEM. */
 int khub__tree_add(khub__tree *tree, const khub__tree_file *file, khub_error *err);

@@ -76,11 +76,27 @@ static int is_metadata(void *user, const char *path)
                                     name); /* who doesn't understand the name doesn't load the build */
 }
 
-static int lock_needs(locking *l, const char *path, const khub__chain *here, khub_error *err)
+static int read_metadata(khub__metadata *out, khub__remote *remote, const char *file, khub_error *err)
+{
+    khub__bytes text;
+    memset(out, 0, sizeof(*out));
+    int rc = khub__remote_read(&text, remote, file, KHUB__METADATA_MAX, err);
+    if (rc == KHUB_OK) rc = khub__remote_check_believed(remote, file, err);
+    char *path = khub__path_join(remote->path, file);
+    if (rc == KHUB_OK)
+        rc = path ? khub__metadata_parse(out, text.data, text.length, path, err)
+                  : khub__fail_memory(err, "locking kernels");
+    khub__free(path);
+    khub__bytes_free(&text);
+    return rc;
+}
+
+static int lock_needs(locking *l, khub__remote *remote, const char *file, const khub__chain *here,
+                      khub_error *err)
 {
     khub__metadata metadata;
     char name[KHUB__NEED_NAME_MAX];
-    int rc = khub__metadata_read(&metadata, path, err);
+    int rc = read_metadata(&metadata, remote, file, err);
     for (size_t i = 0; rc == KHUB_OK && i < metadata.need_count; i++) {
         khub_error why = {0};
         rc = khub__need_name(name, &metadata.needs[i], &why);
@@ -99,11 +115,8 @@ static int lock_builds(locking *l, khub__remote *remote, const khub__chain *here
     for (size_t i = 0; rc == KHUB_OK && i < files.count; i++)
         rc = khub__remote_check_size(remote, files.files[i]->path, KHUB__METADATA_MAX, err);
     if (rc == KHUB_OK) rc = khub__remote_bring(remote, &files, err);
-    for (size_t i = 0; rc == KHUB_OK && i < files.count; i++) {
-        char *path = khub__path_join(remote->path, files.files[i]->path);
-        rc = path ? lock_needs(l, path, here, err) : khub__fail_memory(err, "locking kernels");
-        khub__free(path);
-    }
+    for (size_t i = 0; rc == KHUB_OK && i < files.count; i++)
+        rc = lock_needs(l, remote, files.files[i]->path, here, err);
     khub__picked_free(&files);
     return rc;
 }

@@ -263,6 +263,29 @@ char *khub__repository_build(const khub__repository *repository, const char *nam
     return khub__path_join(repository->builds, name);
 }
 
+/* Of a remote it is what its name says. */
+static int read_metadata(khub__metadata *out, const khub__repository *repository, const char *build,
+                         const char *path, khub_error *err)
+{
+    if (!repository->remote) return khub__metadata_read(out, path, err);
+    khub__bytes text;
+    khub_error why = {0};
+    char *inside = khub__path_join(build, METADATA), *file = inside ? khub__path_join("build", inside) : NULL;
+    int rc = file ? khub__remote_read(&text, repository->remote, file, KHUB__METADATA_MAX, &why)
+                  : khub__fail_memory(&why, "choosing a build");
+    if (rc == KHUB_E_NOTFOUND)
+        khub__fail(err, rc, "%s: is missing; no build is loaded without one (docs/writing.md)", path);
+    else if (rc != KHUB_OK)
+        khub__fail(err, rc, "%s", why.message);
+    if (rc == KHUB_OK) {
+        rc = khub__metadata_parse(out, text.data, text.length, path, err);
+        khub__bytes_free(&text);
+    }
+    khub__free(file);
+    khub__free(inside);
+    return rc;
+}
+
 typedef struct look_context {
     const khub__repository *repository;
     const khub_platform *platform;
@@ -288,7 +311,7 @@ static int look_at_metadata(void *user, khub__verdict *verdict, const char *text
     int brought = path ? KHUB_OK : khub__fail_memory(err, "choosing a build");
     int rc = path ? check_metadata(context->repository, text, &why) : brought;
     if (rc == KHUB_OK) rc = brought = khub__repository_bring_metadata(context->repository, text, 0, err);
-    if (rc == KHUB_OK) rc = khub__metadata_read(&metadata, path, &why);
+    if (rc == KHUB_OK) rc = read_metadata(&metadata, context->repository, text, path, &why);
     if (rc == KHUB_OK && khub__archs_matter(name->backend))
         khub__archs_decide(verdict, name, context->platform, (const char *const *)metadata.archs,
                            metadata.arch_count);

@@ -279,7 +279,7 @@ static int open_verifying(verifying *v, const khub_verify_options *ours, khub_er
     khub_hub_options offline;
     int rc = khub__way_open(&v->way, ours->hub, ours->lock, err);
     if (rc == KHUB_OK) rc = khub__way_session(&v->way, err);
-    v->way.verifies = v->way.only_metadata = 1;
+    v->way.verifies = v->way.only_metadata = v->way.session.only_looks = 1;
     if (rc != KHUB_OK) return rc;
     offline = v->way.session.options;
     offline.struct_size = sizeof(offline);

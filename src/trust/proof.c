@@ -668,21 +668,10 @@ int khub__proof_has(const khub__proof *proof, const char *path)
 static int compare_bytes(khub__proof *proof, const khub__tree_file *listed, const char *path,
                          const khub__bytes *bytes, khub_error *err)
 {
-    const char *name = khub__tree_etag(listed);
-    char hex[KHUB__HASH_HEX_MAX + 1], words[500];
-    khub__hash_kind kind;
-    khub__hash *h;
-    if (!name || khub__hash_kind_of(&kind, name) != 0) return KHUB_OK;
-    int rc = khub__hash_new(&h, kind, bytes->length, err);
-    if (rc != KHUB_OK) return rc;
-    khub__hash_add(h, bytes->data, bytes->length);
-    khub__hash_end(h, hex);
-    khub__hash_free(h);
-    if (!strcmp(hex, name)) return KHUB_OK;
-    snprintf(words, sizeof(words),
-             "its content doesn't match its name: it hashes to %s, the commit's list of files says %s", hex,
-             name);
-    rc = note_damage(proof, listed, path, words, err);
+    khub_error why = {0};
+    int rc = khub__tree_check(listed, bytes->data, bytes->length, &why);
+    if (rc != KHUB_E_UNTRUSTED) return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
+    rc = note_damage(proof, listed, path, why.message, err);
     return rc == KHUB_OK ? khub__fail(err, KHUB_E_UNTRUSTED, "%s", proof->damage.message) : rc;
 }
 

@@ -343,6 +343,50 @@ def test_a_cache_that_another_user_prepared(case):
     case.refused("isn't believed", offline=True)
 
 
+def test_a_redirect_that_somebody_changed(case):
+    """Another kernel of a trusted publisher isn't the one that was asked for."""
+    def to(name):
+        return b'kind = "redirect"\ndestination = "org/%s"\n' % name
+
+    case.serve(kernel("sha256"))
+    case.hub.repos["kernels/org/barks"] = {"v1": kernel() | {f"{BUILD}/{LIBRARY}": EVIL}}
+    case.hub.repos["kernels/org/front"] = {"v1": {"kernel-status.toml": to(b"marks")}}
+    assert case.get(name="org/barks@v1")[:2] == (0, "e")
+    case.loaded(name="org/front@v1")
+    status = next(case.cache.glob("kernels--org--front/snapshots/*/kernel-status.toml"))
+    status.write_bytes(to(b"barks"))  # through the link
+    verified = khub(case.hub, case.cache, "verify", "org/front@v1")
+    assert verified.returncode == 4 and status.read_bytes() == to(b"barks"), verified.stderr  # it mends nothing
+    hashes = [hashlib.sha1(b"blob %d\0" % len(text) + text).hexdigest() for text in (to(b"barks"), to(b"marks"))]
+    case.refused("kernel-status.toml", "doesn't match its name", *hashes, name="org/front@v1", offline=True)
+    assert "fetched again" in case.loaded(name="org/front@v1") and status.read_bytes() == to(b"marks")
+    case.loaded(name="org/front@v1", offline=True)
+    listed = next(case.cache.glob("kernels--org--front/trees/*.json"))
+    for path in (status.resolve(), listed):
+        os.chown(path, OTHER, OTHER)
+    case.refused("nothing proves what its kernel-status.toml says", str(OTHER), name="org/front@v1", offline=True)
+    case.loaded(name="org/front@v1")
+    listed.unlink()  # another tool's snapshot has none
+    case.refused("nothing proves what its kernel-status.toml says", str(OTHER), name="org/front@v1", offline=True)
+    os.chown(status.resolve(), 0, 0)
+    case.loaded(name="org/front@v1", offline=True)
+
+
+def test_a_version_that_a_changed_file_claims(case):
+    """Offline, without a ref, snapshots say themselves of which version they are."""
+    case.serve(kernel("sha256", version=2), "v2")
+    case.loaded(name="org/marks@v2")
+    shutil.rmtree(case.folder / "refs")
+    metadata = case.build / "metadata.json"
+    right = metadata.read_bytes()
+    metadata.write_bytes(right.replace(b'"version": 2', b'"version": 3'))
+    assert metadata.read_bytes() != right
+    for name in ("org/marks@v3", "org/marks@>=3"):
+        case.refused("isn't in the cache", status=5, name=name, offline=True)
+    metadata.write_bytes(right)
+    case.loaded(name="org/marks@>=2", offline=True)
+
+
 def test_a_signature_proves_another_users_cache(case):
     case.serve(kernel("sha256", signed=lambda data: authority.sign(data, "0.3").encode()))
     case.loaded("--trusted-root", case.root)

@@ -1,6 +1,7 @@
 """khub lock, and what a lock does to khub get and khub download, against a small Hub."""
 import hashlib
 import json
+import os
 import shutil
 
 import pytest
@@ -150,6 +151,26 @@ def test_a_redirect_is_locked_as_both(hub, cache, tmp_path):
     assert lock.read_text() == lock_of(("org/d", 1, commit(hub, "org/d")), ("org/old", 1, commit(hub, "org/old")))
     assert commit(hub, "org/d") in ok(khub(hub, cache, "get", "org/old@v1", "--lock", lock))
     assert len(ok(khub(hub, cache, "download", "--lock", lock, "--all")).splitlines()) == 2
+
+
+def test_what_builds_need_is_proven(hub, cache, tmp_path):
+    """Another kernel of a trusted publisher doesn't get into a lock because somebody wrote its name into the cache."""
+    lock, made = tmp_path / "kernels.lock", tmp_path / "made.lock"
+    ok(khub(hub, cache, "lock", "org/b@v1", "-o", lock))
+    ok(khub(hub, cache, "lock", "org/c@v1", "-o", made))
+    metadata = next(cache.glob(f"kernels--org--b/snapshots/*/{BUILD}/metadata.json"))
+    right = metadata.read_bytes()
+    wrong = right.replace(b"org/d", b"org/c")
+    assert right != wrong and "org/c" not in lock.read_text()
+    metadata.write_bytes(wrong)
+    refused = khub(None, cache, "lock", "org/b@v1", "--offline", "-o", made)
+    assert refused.returncode == 4 and blob_id(right) in refused.stderr and blob_id(wrong) in refused.stderr, refused.stderr
+    mended = khub(hub, cache, "lock", "org/b@v1", "-o", made)
+    assert "fetched again" in mended.stderr and made.read_text() == lock.read_text() and metadata.read_bytes() == right
+    ok(khub(None, cache, "lock", "org/b@v1", "--offline", "-o", made))
+    os.chown(next(cache.glob("kernels--org--b/trees/*.json")), 12345, -1)
+    refused = khub(None, cache, "lock", "org/b@v1", "--offline", "-o", made)
+    assert refused.returncode == 4 and "nothing proves what its" in refused.stderr, refused.stderr
 
 
 def test_download_takes_what_fits(hub, cache, tmp_path):
