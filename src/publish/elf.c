@@ -33,10 +33,11 @@ typedef struct elf_file {
     uint64_t symbol_count;                                 /* 0: not known */
     elf_version_name *version_names;                       /* by version index */
     size_t version_count, version_capacity, version_steps; /* steps: chains may lead over each other */
+    uint64_t gpu_bytes;                                    /* of sections that were read */
     int bound_now;
 } elf_file;
 
-enum { VERSIONS_MAX = 0x8000, VERSION_MASK = 0x7FFF, MANY = 1 << 20 };
+enum { SEGMENTS_MAX = 1024, VERSIONS_MAX = 0x8000, VERSION_MASK = 0x7FFF, MANY = 1 << 20 };
 
 static int fail_damaged(const elf_file *f, const char *what)
 {
@@ -46,9 +47,9 @@ static int fail_damaged(const elf_file *f, const char *what)
 /* The text at `offset` of the dynamic strings; NULL when it doesn't end inside them. */
 static const char *text_at(const elf_file *f, uint64_t offset)
 {
-    if (offset >= f->strings_bytes) return NULL;
+    if (offset >= f->strings_bytes || f->out->overread) return NULL;
     const char *text = f->file->data + f->strings + offset;
-    return memchr(text, 0, f->strings_bytes - offset) ? text : NULL;
+    return memchr(text, 0, f->strings_bytes - offset) ? khub__object_text(f->out, text) : NULL;
 }
 
 static int fits(const elf_file *f, uint64_t at, uint64_t bytes)
@@ -131,7 +132,7 @@ static int read_segments(elf_file *f)
     size_t count = 0;
     if (f->lib->elf_getphdrnum(f->elf, &count) != 0 || count == 0)
         return fail_damaged(f, "it has no segments");
-    if (count > 65536) return fail_damaged(f, "it has too many segments");
+    if (count > SEGMENTS_MAX) return fail_damaged(f, "it has too many segments");
     f->segments = khub__calloc(count, sizeof(*f->segments));
     if (!f->segments) return khub__fail_memory(f->err, "reading a library");
     f->out->executable_stack = -1;
@@ -258,7 +259,7 @@ static int read_version_needs(elf_file *f, Elf_Data *table, uint64_t at, const G
         if (++f->version_steps > MANY || at > INT32_MAX || !f->lib->gelf_getvernaux(table, (int)at, &version))
             return fail_damaged(f, "a version that it needs lies outside of the file");
         int rc = note_version(f, &version, file);
-        if (rc != KHUB_OK || !version.vna_next) return rc;
+        if (rc != KHUB_OK || !version.vna_next || f->out->overread) return rc;
         at += version.vna_next;
     }
     return KHUB_OK;
@@ -293,13 +294,20 @@ static void read_section(elf_file *f, const GElf_Shdr *section)
         khub__names_add(&f->out->remarks, "its section headers show other symbols than the loader would use");
 }
 
+static const char OVERLAP[] = "its sections of GPU code are larger than the file, so not all are read";
+
 static void read_gpu_code(elf_file *f, const GElf_Shdr *section, const char *name)
 {
     if (section->sh_type == SHT_NOBITS || !fits(f, section->sh_offset, section->sh_size)) return;
     const char *data = f->file->data + section->sh_offset;
-    if (!strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin"))
-        khub__cuda_read(f->out, data, (size_t)section->sh_size);
-    if (!strcmp(name, ".hip_fatbin")) khub__hip_read(f->out, data, (size_t)section->sh_size);
+    int is_cuda = !strcmp(name, ".nv_fatbin") || !strcmp(name, "__nv_relfatbin");
+    if (!is_cuda && strcmp(name, ".hip_fatbin") != 0) return;
+    if (section->sh_size > f->file->length - f->gpu_bytes) { /* so that they lie over each other */
+        if (!khub__names_have(&f->out->remarks, OVERLAP)) khub__names_add(&f->out->remarks, OVERLAP);
+        return;
+    }
+    f->gpu_bytes += section->sh_size;
+    (is_cuda ? khub__cuda_read : khub__hip_read)(f->out, data, (size_t)section->sh_size);
 }
 
 static void read_sections(elf_file *f)
@@ -357,8 +365,8 @@ static void count_symbols(elf_file *f)
 static void add_symbol(elf_file *f, const GElf_Sym *symbol, unsigned version)
 {
     unsigned binding = GELF_ST_BIND(symbol->st_info);
-    const char *name = text_at(f, symbol->st_name);
-    if (!name || !*name || binding == STB_LOCAL) return;
+    const char *name = binding == STB_LOCAL ? NULL : text_at(f, symbol->st_name);
+    if (!name || !*name) return;
     khub__object_symbol s = {
         .name = name, .undefined = symbol->st_shndx == SHN_UNDEF, .weak = binding == STB_WEAK};
     if (s.undefined && version < f->version_count) {
@@ -403,7 +411,7 @@ static int read_all(elf_file *f)
 int khub__elf_read(khub__object *out, const khub__bytes *file, const char *path, khub_error *err)
 {
     elf_file f = {.file = file, .path = path, .out = out, .err = err};
-    out->format = KHUB__ELF;
+    khub__object_begin(out, KHUB__ELF, file->length);
     int rc = khub__libelf_open(&f.lib, err);
     if (rc != KHUB_OK) return rc;
     f.elf = f.lib->elf_memory(file->data, file->length); /* reads only, though it takes a `char *` */

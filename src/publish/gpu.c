@@ -6,7 +6,9 @@
 
 #include <stdio.h>
 
-enum { CODES_MAX = 4096 };
+enum { CODES_MAX = 256, BUNDLES_MAX = 65536 };
+
+static const char TOO_MANY[] = "it holds GPU code for more architectures than khub reads (256)";
 
 static uint64_t little(const char *data, size_t bytes)
 {
@@ -20,6 +22,10 @@ static void add_code(khub__object *out, const khub__gpu_code *code)
 {
     for (size_t i = 0; i < out->code_count; i++)
         if (out->codes[i].ptx == code->ptx && !strcmp(out->codes[i].arch, code->arch)) return;
+    if (out->code_count == CODES_MAX) {
+        if (!khub__names_have(&out->remarks, TOO_MANY)) khub__names_add(&out->remarks, TOO_MANY);
+        return;
+    }
     if (out->failed) return;
     out->failed = khub__grow((void **)&out->codes, &out->code_capacity, out->code_count + 1, sizeof(*code),
                              CODES_MAX) != 0;
@@ -88,21 +94,38 @@ static void read_target(khub__object *out, const char *name, size_t length)
     }
 }
 
+/* Where the names of a bundle's entries end. `length` bytes follow its magic word and count. */
+static size_t read_bundle(khub__object *out, const char *data, size_t length, uint64_t count)
+{
+    enum { ENTRY_HEADER = 24 };
+    size_t at = 0;
+    for (uint64_t i = 0; i < count && length - at >= ENTRY_HEADER; i++) {
+        uint64_t name = little(data + at + 16, 8);
+        if (name > length - at - ENTRY_HEADER) break;
+        read_target(out, data + at + ENTRY_HEADER, (size_t)name);
+        at += ENTRY_HEADER + (size_t)name;
+    }
+    return at;
+}
+
+/* Bundles start at multiples of 8. Nothing is read twice, whatever they say that they hold. */
 void khub__hip_read(khub__object *out, const char *data, size_t length)
 {
     static const char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
-    enum { MAGIC = sizeof(magic) - 1, COUNT = 8, ENTRY_HEADER = 24 };
-    for (size_t start = 0; length - start >= MAGIC + COUNT; start += 8) {
-        if (memcmp(data + start, magic, MAGIC) != 0) continue;
-        size_t at = start + MAGIC + COUNT;
-        uint64_t count = little(data + start + MAGIC, COUNT);
-        for (uint64_t i = 0; i < count && length - at >= ENTRY_HEADER; i++) {
-            uint64_t name = little(data + at + 16, 8);
-            at += ENTRY_HEADER;
-            if (name > length - at) return;
-            read_target(out, data + at, (size_t)name);
-            at += (size_t)name;
+    enum { MAGIC = sizeof(magic) - 1, HEADER = MAGIC + 8 };
+    size_t bundles = 0;
+    for (size_t at = 0; at <= length && length - at >= HEADER;) {
+        if (memcmp(data + at, magic, MAGIC) != 0) {
+            at += 8;
+            continue;
         }
+        if (bundles++ == BUNDLES_MAX) {
+            khub__names_add(&out->remarks, "it holds more bundles of GPU code than khub reads (65,536)");
+            break;
+        }
+        uint64_t count = little(data + at + MAGIC, 8);
+        at += HEADER + read_bundle(out, data + at + HEADER, length - at - HEADER, count);
+        at = (at + 7) & ~(size_t)7;
     }
     if (length >= 4 && !memcmp(data, "CCOB", 4))
         khub__names_add(&out->remarks, "its GPU code is compressed, so khub can't tell what it is for");

@@ -162,8 +162,10 @@ static void add_symbol(macho *m, uint64_t at)
     unsigned type = (unsigned)khub__view_little(&m->view, at + 4, 1),
              description = (unsigned)khub__view_little(&m->view, at + 6, 2);
     uint64_t value = khub__view_little(&m->view, at + 8, 8);
-    const char *name = khub__view_text(&m->view, m->strings + u32(m, at), m->strings + m->strings_bytes);
-    if (!name || (type & DEBUGGER) || !(type & EXTERNAL) || (type & PRIVATE)) return;
+    if ((type & DEBUGGER) || !(type & EXTERNAL) || (type & PRIVATE)) return;
+    const char *name = khub__object_text(
+        m->out, khub__view_text(&m->view, m->strings + u32(m, at), m->strings + m->strings_bytes));
+    if (!name) return;
     khub__object_symbol s = {.name = *name == '_' ? name + 1 : name, .undefined = !(type & KIND) && !value};
     unsigned library = description >> 8; /* from 1 on; 253 to 255 and 0 are none of the list */
     if (s.undefined && library >= 1 && library <= m->out->needed.count)
@@ -187,8 +189,7 @@ static int read_symbols(macho *m)
 static int read_part(khub__objects *out, khub__view view, const char *path, khub_error *err)
 {
     khub__object *object = &out->items[out->count++];
-    memset(object, 0, sizeof(*object));
-    object->format = KHUB__MACHO;
+    khub__object_begin(object, KHUB__MACHO, view.length);
     macho m = {.view = view, .path = path, .out = object, .err = err};
     uint32_t magic = u32(&m, 0), cpu = u32(&m, 4), kind = u32(&m, 12), count = u32(&m, 16),
              bytes = u32(&m, 20), flags = u32(&m, 24);

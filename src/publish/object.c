@@ -3,10 +3,28 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { SYMBOLS_MAX = 1 << 24 };
+enum { SYMBOLS_MAX = 1 << 24, TEXT_TIMES = 32 /* each symbol counts its library's name too */ };
+
+void khub__object_begin(khub__object *object, khub__object_format format, size_t bytes)
+{
+    memset(object, 0, sizeof(*object));
+    object->format = format;
+    object->text_max = (uint64_t)bytes * TEXT_TIMES;
+}
+
+const char *khub__object_text(khub__object *object, const char *text)
+{
+    if (!text || object->overread) return NULL;
+    object->text_bytes += strlen(text) + 1;
+    if (object->text_bytes <= object->text_max) return text;
+    object->overread = object->failed = 1;
+    return NULL;
+}
 
 void khub__object_add(khub__object *object, khub__object_symbol symbol)
 {
+    khub__object_text(object, symbol.version);
+    khub__object_text(object, symbol.library);
     if (object->failed) return;
     object->failed = khub__grow((void **)&object->symbols, &object->symbol_capacity, object->symbol_count + 1,
                                 sizeof(symbol), SYMBOLS_MAX) != 0;
@@ -62,7 +80,10 @@ int khub__objects_read(khub__objects *out, const khub__bytes *file, const char *
     int rc = read_format(out, file, path, err);
     for (size_t i = 0; rc == KHUB_OK && i < out->count; i++) {
         const khub__object *o = &out->items[i];
-        if (o->failed || o->needed.failed || o->paths.failed || o->remarks.failed)
+        if (o->overread)
+            rc = khub__fail(err, KHUB_E_FORMAT, "%s: is damaged: it has more names than fit in its %zu bytes",
+                            path, file->length);
+        else if (o->failed || o->needed.failed || o->paths.failed || o->remarks.failed)
             rc = khub__fail_memory(err, "reading a library");
     }
     if (rc != KHUB_OK) khub__objects_free(out);

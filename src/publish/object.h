@@ -37,7 +37,11 @@ typedef struct khub__object {
     khub__gpu_code *codes; /* each once */
     size_t code_count, code_capacity;
     khub__names remarks; /* what is odd about the file; static texts */
-    int failed;          /* no memory was found for a part */
+    int failed;          /* no memory was found for a part, or it is `overread` */
+
+    /* Names may lie over each other, so that a small file can have more of them than it has bytes. */
+    uint64_t text_bytes, text_max; /* read so far, and at most */
+    int overread;                  /* it would have been more */
 
     int executable_stack; /* 1: yes; -1: an ELF file doesn't say, so the system's old default counts: yes */
     int writable_code;    /* a segment is writable and executable */
@@ -77,7 +81,10 @@ int khub__macho_is(const khub__bytes *file);
 int khub__macho_read(khub__objects *out, const khub__bytes *file, const char *path, khub_error *err);
 int khub__pe_read(khub__object *out, const khub__bytes *file, const char *path, khub_error *err);
 
-/* For readers. */
+/* For readers. What is read of a file of `bytes` bytes is bounded by them: khub__object_begin says how many
+ * they are, khub__object_text counts a text and is NULL for NULL and for one too many. */
+void khub__object_begin(khub__object *object, khub__object_format format, size_t bytes);
+const char *khub__object_text(khub__object *object, const char *text);
 void khub__object_add(khub__object *object, khub__object_symbol symbol);
 
 #endif

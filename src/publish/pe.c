@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { COFF = 24, PE32_PLUS = 0x20B, DLL = 0x2000, IS_RELOCATED = 0x40, NX = 0x100, MANY = 1 << 20 };
+enum { COFF = 24, PE32_PLUS = 0x20B, DLL = 0x2000, IS_RELOCATED = 0x40, NX = 0x100, SECTIONS_MAX = 1024 };
 
 typedef struct pe {
     khub__view view;
@@ -15,6 +15,7 @@ typedef struct pe {
     khub_error *err;
     uint64_t optional, sections; /* where in the file */
     uint64_t section_count;
+    uint64_t steps; /* entries of lists, which may lie over each other: no more than the file has room for */
 } pe;
 
 static int fail_damaged(const pe *p, const char *what)
@@ -46,7 +47,7 @@ static uint64_t offset_of(pe *p, uint64_t address)
 static const char *text_at(pe *p, uint64_t address)
 {
     uint64_t at = offset_of(p, address);
-    const char *text = at ? khub__view_text(&p->view, at, UINT64_MAX) : NULL;
+    const char *text = at ? khub__object_text(p->out, khub__view_text(&p->view, at, UINT64_MAX)) : NULL;
     if (!text) p->view.outside = 1;
     return text;
 }
@@ -77,6 +78,7 @@ static int read_header(pe *p)
                           p->path);
     set_arch(p->out, u16(p, header + 4));
     p->section_count = u16(p, header + 6);
+    if (p->section_count > SECTIONS_MAX) return fail_damaged(p, "it has too many sections");
     p->optional = header + COFF;
     p->sections = p->optional + u16(p, header + 20);
     if (u16(p, p->optional) != PE32_PLUS)
@@ -100,12 +102,19 @@ static void read_sections(pe *p)
         if ((u32(p, p->sections + i * 40 + 36) & both) == both) p->out->writable_code = 1;
 }
 
+/* 0: there can't be another entry of 8 bytes or more. */
+static int step(pe *p)
+{
+    if (++p->steps > p->view.length / 8) p->view.outside = 1;
+    return !p->view.outside && !p->out->failed;
+}
+
 /* The symbols of one library: a list of addresses of names, which ends with 0. */
 static void read_thunks(pe *p, uint64_t address, const char *library)
 {
     uint64_t at = address ? offset_of(p, address) : 0;
     if (address && !at) p->view.outside = 1;
-    for (int i = 0; at && i < MANY && !p->view.outside && !p->out->failed; i++, at += 8) {
+    for (; at && step(p); at += 8) {
         uint64_t entry = khub__view_little(&p->view, at, 8);
         if (!entry) return;
         if (entry >> 63) continue; /* by number */
@@ -120,7 +129,7 @@ static void read_imports(pe *p, unsigned table, unsigned size, unsigned name_at,
                          unsigned other_thunks_at)
 {
     uint64_t at = directory(p, table);
-    for (int i = 0; at && i < MANY && !p->view.outside; i++, at += size) {
+    for (; at && step(p); at += size) {
         uint32_t address = u32(p, at + name_at), thunks = u32(p, at + thunks_at);
         if (!address) return;
         const char *name = text_at(p, address);
@@ -147,7 +156,7 @@ static void read_exports(pe *p)
 int khub__pe_read(khub__object *out, const khub__bytes *file, const char *path, khub_error *err)
 {
     pe p = {.view = {file->data, file->length, 0}, .path = path, .out = out, .err = err};
-    out->format = KHUB__PE;
+    khub__object_begin(out, KHUB__PE, file->length);
     int rc = read_header(&p);
     if (rc != KHUB_OK) return rc;
     read_sections(&p);

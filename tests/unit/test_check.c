@@ -107,6 +107,125 @@ START_TEST(gpu_code_cut_off)
 }
 END_TEST
 
+/* The remark that `object` begins with `start`. */
+static int remarks(const khub__object *object, const char *start)
+{
+    for (size_t i = 0; i < object->remarks.count; i++)
+        if (!strncmp(object->remarks.items[i], start, strlen(start))) return 1;
+    return 0;
+}
+
+static char *put_number(char *at, uint64_t number)
+{
+    for (int i = 0; i < 8; i++)
+        *at++ = (char)(number >> 8 * i);
+    return at;
+}
+
+static char *put_text(char *at, const char *text)
+{
+    memcpy(at, text, strlen(text));
+    return at + strlen(text);
+}
+
+/* One entry of a bundle: 8 bytes each for where its code is and how long that and its name are, then that. */
+static char *put_entry(char *at, const char *name, size_t length)
+{
+    at = put_number(put_number(put_number(at, 0), 0), length);
+    memcpy(at, name, length);
+    return at + length;
+}
+
+static void free_gpu(khub__object *object)
+{
+    khub_free(object->codes);
+    khub__names_free(&object->remarks);
+}
+
+/* What stands in the name of one bundle's entry is no other bundle: else n bundles that each hold the rest of
+ * the file are read n times. */
+START_TEST(bundles_within_each_other)
+{
+    char inner[96] = {0}, data[256], *end = put_number(put_text(inner, "__CLANG_OFFLOAD_BUNDLE__"), 1);
+    size_t length = (size_t)(put_entry(end, "--gfx942", 8) - inner);
+    end = put_number(put_text(data, "__CLANG_OFFLOAD_BUNDLE__"), 2);
+    end = put_entry(end, "hipv4-a---gfx90a", 16);
+    ck_assert_uint_eq((size_t)(end - data) % 8, 0);
+    end = put_entry(end, inner, sizeof(inner)); /* too long for an architecture */
+    ck_assert_uint_eq(codes_of(inner, length), 1);
+    ck_assert_uint_eq(codes_of(data, (size_t)(end - data)), 1);
+}
+END_TEST
+
+START_TEST(more_gpu_code_than_is_read)
+{
+    enum { BUNDLES = 65537, BUNDLE = 32, ARCHES = 257, ENTRY = 24 + 10 };
+    khub__object object = {0};
+    char *data = calloc(BUNDLES, BUNDLE), *end = data, name[16];
+    ck_assert_ptr_nonnull(data);
+    for (int i = 0; i < BUNDLES; i++)
+        end = put_number(put_text(end, "__CLANG_OFFLOAD_BUNDLE__"), 0);
+    khub__hip_read(&object, data, (size_t)(end - data) - BUNDLE);
+    ck_assert_uint_eq(object.remarks.count, 0);
+    khub__hip_read(&object, data, (size_t)(end - data));
+    ck_assert(remarks(&object, "it holds more bundles of GPU code than khub reads"));
+    end = put_number(put_text(data, "__CLANG_OFFLOAD_BUNDLE__"), ARCHES);
+    for (int i = 0; i < ARCHES; i++) {
+        snprintf(name, sizeof(name), "--gfx%05d", i);
+        end = put_entry(end, name, 10);
+    }
+    khub__hip_read(&object, data, (size_t)(end - data) - ENTRY);
+    ck_assert_uint_eq(object.code_count, ARCHES - 1);
+    ck_assert(!remarks(&object, "it holds GPU code for more architectures"));
+    khub__hip_read(&object, data, (size_t)(end - data));
+    ck_assert_uint_eq(object.code_count, ARCHES - 1);
+    ck_assert(remarks(&object, "it holds GPU code for more architectures") && !object.failed);
+    free_gpu(&object);
+    free(data);
+}
+END_TEST
+
+/* Mach-O: a header of 32 bytes, the command for symbols of 24, then `count` symbols of 16 bytes that all have
+ * the same name of `length` bytes. */
+static char *names_over_each_other(size_t *bytes, uint32_t count, uint32_t length)
+{
+    enum { START = 32 + 24 };
+    *bytes = START + (size_t)count * 16 + length;
+    char *data = calloc(1, *bytes);
+    ck_assert_ptr_nonnull(data);
+    const uint32_t header[] = {0xFEEDFACF, 0x01000007, 3, 6, 1, 24, 0, 0},
+                   command[] = {2, 24, START, count, START + count * 16, length};
+    memcpy(data, header, sizeof(header)); /* the lowest byte first, as this machine has it */
+    memcpy(data + 32, command, sizeof(command));
+    for (uint32_t i = 0; i < count; i++)
+        data[START + i * 16 + 4] = 1; /* for others */
+    memset(data + START + (size_t)count * 16, 'n', length - 1);
+    return data;
+}
+
+START_TEST(more_names_than_bytes)
+{
+    static const struct {
+        uint32_t count, length;
+        int rc;
+    } table[] = {{200, 100, KHUB_OK}, {200, 4000, KHUB_E_FORMAT}};
+    for (size_t i = 0; i < 2; i++) {
+        khub__bytes file = {0};
+        khub__objects objects;
+        khub_error err = {0};
+        file.data = names_over_each_other(&file.length, table[i].count, table[i].length);
+        ck_assert_int_eq(khub__objects_read(&objects, &file, "k", &err), table[i].rc);
+        if (table[i].rc == KHUB_OK)
+            ck_assert_uint_eq(objects.items[0].symbol_count, table[i].count);
+        else
+            ck_assert_ptr_nonnull(
+                strstr(err.message, "k: is damaged: it has more names than fit in its 7256"));
+        khub__objects_free(&objects);
+        free(file.data);
+    }
+}
+END_TEST
+
 static int check_it(void *user, khub_error *err)
 {
     khub_check_report *report;
@@ -179,5 +298,5 @@ START_TEST(what_is_asked_wrongly)
 }
 END_TEST
 
-UNIT("check", each_end_cut_off, each_number_changed, gpu_code_cut_off, no_memory, a_report,
-     what_is_asked_wrongly)
+UNIT("check", each_end_cut_off, each_number_changed, gpu_code_cut_off, bundles_within_each_other,
+     more_gpu_code_than_is_read, more_names_than_bytes, no_memory, a_report, what_is_asked_wrongly)
