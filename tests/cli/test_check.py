@@ -7,6 +7,7 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -155,6 +156,29 @@ def test_what_the_loader_must_do(tmp_path):
     assert ("constructors", "note") in found["constructors.so"] and ("constructors", "note") not in found["full.so"]
     assert [name for name in found if ("textrel", "error") in found[name]] == ["textrel.so"]
     assert [name for name in found if ("execstack", "error") in found[name]] == ["stack.so"]
+
+
+def test_a_library_that_hangs_ends_with_the_check(tmp_path):
+    if platform.machine() != "x86_64":
+        return
+    hangs = """.text
+start: mov $1, %eax; mov $2, %edi; lea said(%rip), %rsi; mov $1, %edx; syscall
+wait: mov $34, %eax; syscall; jmp wait
+said: .ascii "!"
+.section .init_array,"aw"
+.quad start
+"""
+    command = [pathlib.Path(os.environ["KHUB_STAGE"], "bin", "khub"), "check", made(tmp_path, "hangs.so", hangs)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True) as run:
+        try:
+            assert run.stderr.read(1) == b"!"
+            run.kill()
+            assert run.communicate(timeout=30)[1] == b""  # its end comes when the last process that has it is gone
+        finally:
+            try:
+                os.killpg(run.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
 
 
 def test_libraries_and_where_they_are_looked_for(tmp_path):

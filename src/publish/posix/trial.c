@@ -21,6 +21,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 enum { PATIENCE_S = 60 };
 
@@ -108,8 +111,13 @@ static void be_quiet(void)
     dup2(nothing, STDOUT_FILENO);
 }
 
-static void be_child(int to, const khub__trial_of *what)
+static void be_child(int to, const khub__trial_of *what, pid_t parent)
 {
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a library that hangs is ended by the parent's patience, or its end */
+    if (getppid() != parent) _exit(1);
+#endif
+    (void)parent;
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     be_quiet();
@@ -206,10 +214,10 @@ int khub__trial_load(khub__trial *out, const khub__trial_of *what, khub_error *e
     if (pipe(ends) != 0) return khub__fail_errno(err, what->path, "load it in another process");
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child == 0) {
         close(ends[0]);
-        be_child(ends[1], what);
+        be_child(ends[1], what, parent);
     }
     close(ends[1]);
     int rc = child < 0 ? khub__fail_errno(err, what->path, "load it in another process")
