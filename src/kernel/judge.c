@@ -133,12 +133,51 @@ static void judge_version(const khub__judging *j)
                     (long long)j->metadata.version);
 }
 
+/* "-" and "_" are alike: a repository's name may have either, metadata.json's only the first. */
+static int is_called(const char *name, const khub__repo *repo)
+{
+    const char *as = strchr(repo->id, '/');
+    size_t i = 0;
+    for (as = as ? as + 1 : repo->id; name && name[i]; i++)
+        if (as[i] != name[i] && !(as[i] == '_' && name[i] == '-')) return 0;
+    return name && !as[i];
+}
+
+static int is_version(int64_t version, const khub__wanted *wanted)
+{
+    return wanted->is_range ? khub__range_has(&wanted->range, version)
+                            : wanted->version >= 0 && wanted->version == version;
+}
+
+/* Where the list of files is another user's, so is the word on which commit it is of. What a signature proves
+ * is a kernel's name, its version and its files: that must be all that was asked for. */
+static void judge_foreign(const khub__judging *j)
+{
+    const khub__remote *remote = remote_of(j);
+    const khub__wanted *wanted = remote ? &remote->wanted : NULL;
+    if (!j->proof.foreign) return;
+    const char *fault = NULL;
+    if (j->way->locked)
+        fault = "a lock means one commit";
+    else if (!wanted->is_range && wanted->version < 0)
+        fault = "no version was asked for, which is all that a signature proves";
+    else if (!is_called(j->metadata.name, &wanted->repo))
+        fault = "metadata.json is another kernel's";
+    else if (!is_version(j->metadata.version, wanted))
+        fault = "metadata.json is another version's";
+    if (fault)
+        khub__trust_add(j->kernel->trust, KHUB__ABOUT_CACHE, KHUB_TRUST_REFUSED,
+                        "%s: %s (it says %s, version %lld), and that this is commit %s isn't believed: %s",
+                        about(j), fault, j->metadata.name, (long long)j->metadata.version, j->kernel->commit,
+                        j->proof.foreign);
+}
+
 /* What the level asks for beside what is always asked for. */
 static void judge_level(const khub__judging *j)
 {
     khub_trust *trust = j->kernel->trust;
     khub_trust_level level = khub_trust_level_of(trust);
-    int locked = remote_of(j) && j->way->locked;
+    int locked = remote_of(j) && j->way->locked && !j->proof.foreign;
     if (locked)
         khub__trust_add(trust, KHUB__ABOUT_LOCK, KHUB_TRUST_ACCEPTED, "%s: %s has commit %s", about(j),
                         j->way->lock.path, j->kernel->commit);
@@ -180,6 +219,7 @@ int khub__judge_metadata(khub__judging *j, khub_error *err)
     }
     if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     judge_version(j);
+    judge_foreign(j);
     judge_level(j);
     return khub__trust_end(j->kernel->trust, err);
 }

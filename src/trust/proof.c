@@ -575,15 +575,39 @@ static void note_others(const check *c)
     }
 }
 
+/* Only where the list of files has all their names, and is believed, is it the commit that says what they
+ * are. */
+static void accept_files(const check *c, const char *how)
+{
+    const khub__proof *proof = c->proof;
+    size_t listed = 0, named = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        listed += khub__tree_etag(c->items[i].listed) != NULL;
+        named += c->items[i].name[0] != 0;
+    }
+    if (listed == c->count)
+        khub__trust_add(proof->trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_ACCEPTED,
+                        "%s: the %zu files of build/%s are what commit %s says%s", proof->about, c->count,
+                        proof->variant, proof->commit, how);
+    else if (named)
+        khub__trust_add(proof->trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_ACCEPTED,
+                        "%s: %zu of the %zu files of build/%s are what their names in the cache say; there "
+                        "is no list of the files of commit %s%s",
+                        proof->about, named, c->count, proof->variant, proof->commit, how);
+}
+
 static void accept(const check *c, int believed)
 {
     const khub__proof *proof = c->proof;
     const char *how = believed ? ", as a receipt says, and nothing changed since" : "";
-    if (proof->store && (!c->count || c->items[0].name[0]))
-        khub__trust_add(proof->trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_ACCEPTED,
-                        "%s: the %zu files of build/%s are what commit %s says%s", proof->about, c->count,
-                        proof->variant, proof->commit, how);
-    if (c->claim)
+    if (proof->store && !proof->foreign) accept_files(c, how);
+    if (proof->foreign) /* with an accepted signature (khub__proof_content) */
+        khub__trust_add(
+            proof->trust, KHUB__ABOUT_DIGEST, KHUB_TRUST_ACCEPTED,
+            "%s: the digest in metadata.json, which is signed, holds; that it is commit %s's isn't "
+            "known: %s",
+            proof->about, proof->commit, proof->foreign);
+    else if (c->claim)
         khub__trust_add(proof->trust, KHUB__ABOUT_DIGEST, KHUB_TRUST_ACCEPTED,
                         "%s: the digest in metadata.json holds%s", proof->about, how);
     note_others(c);

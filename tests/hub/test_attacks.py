@@ -387,13 +387,44 @@ def test_a_version_that_a_changed_file_claims(case):
     case.loaded(name="org/marks@>=2", offline=True)
 
 
-def test_a_signature_proves_another_users_cache(case):
-    case.serve(kernel("sha256", signed=lambda data: authority.sign(data, "0.3").encode()))
-    case.loaded("--trusted-root", case.root)
+def give_away(case):
     for path in [case.cache, *case.cache.rglob("*")]:
         os.chown(path, OTHER, OTHER, follow_symlinks=False)
+
+
+def sign(data):
+    return authority.sign(data, "0.3").encode()
+
+
+def test_a_signature_proves_another_users_cache(case):
+    """Namely which kernel it is, which version and what is in it: not the commit."""
+    case.serve(kernel("sha256", signed=sign))
+    case.loaded("--trusted-root", case.root)
+    give_away(case)
     case.refused("isn't believed", offline=True)
-    case.loaded("--trusted-root", case.root, offline=True)
+    commit, lock, words = case.snapshot.name, case.cache.parent / "kernels.lock", ("--trusted-root", case.root)
+    for asked in ("org/marks@v1", "org/marks@>=1,<2"):
+        found = case.decisions(*words, name=asked, offline=True)
+        assert "content" not in found and found["digest"][0] == "accepted" and f"that it is commit {commit}'s isn't known" in found["digest"][1]
+    lock.write_text(json.dumps([{"dependency": {"repo-id": "org/marks", "version": 1}, "lock": {"commit": commit}}]))
+    case.refused("a lock means one commit", commit, str(OTHER), words=(*words, "--lock", lock), offline=True)
+    case.refused("no version was asked for", commit, words=words, name=f"org/marks@{commit}", offline=True)
+    env = {"HF_HUB_OFFLINE": "1"}
+    checked = khub(None, case.cache, "verify", "org/marks@v1", *words, env=env)
+    assert checked.returncode == 0, checked.stdout
+    for name, more, fact in (("org/marks@v1", ("--lock", lock), "a lock means one commit"), (f"org/marks@{commit}", (), "no version was asked for")):
+        checked = khub(None, case.cache, "verify", name, *words, *more, env=env)
+        assert checked.returncode == 4 and fact in checked.stdout + checked.stderr
+    case.loaded(*words, "--lock", lock)  # the Hub knows
+
+
+@pytest.mark.parametrize("more, fact", [({"name": "other"}, "another kernel's (it says other, version 1)"), ({"version": 0}, "another version's (it says marks, version 0)")])
+def test_another_kernel_that_is_signed_in_another_users_cache(case, more, fact):
+    case.serve(kernel("sha256", signed=sign, **more))
+    words = "--trusted-root", case.root
+    case.loaded(*words)
+    give_away(case)
+    case.refused(fact, "isn't believed", words=words, offline=True)
 
 
 def test_a_cache_that_others_may_write_to_or_nobody(case):
