@@ -11,10 +11,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 static void copy_file(const char *to, const char *from)
@@ -190,11 +192,87 @@ END_TEST
 START_TEST(who_may_write)
 {
     uint32_t me = geteuid();
-    ck_assert(khub__is_ours(me, 0, 0100644) && khub__is_ours(0, 0, 0100755));
-    ck_assert(khub__is_ours(me, 12345, 0100644));
-    ck_assert(!khub__is_ours(me + 1, 0, 0100644));
-    ck_assert(!khub__is_ours(me, 0, 0100646));
-    ck_assert(!khub__is_ours(me, 12345, 0100664)); /* nobody's own group */
+    make_root();
+    put("/file", "content");
+    const char *file = at("file");
+    ck_assert(khub__is_ours(me, 0, 0100644, file, -1) && khub__is_ours(0, 0, 0100755, file, -1));
+    ck_assert(khub__is_ours(me, 12345, 0100644, file, -1));
+    ck_assert(!khub__is_ours(me + 1, 0, 0100644, file, -1));
+    ck_assert(!khub__is_ours(me, 0, 0100646, file, -1));
+    ck_assert(!khub__is_ours(me, 12345, 0100664, file, -1)); /* nobody's own group */
+    ck_assert(!khub__is_ours(me, 0, 0100664, file, -1));     /* root's isn't his own */
+    remove_root();
+}
+END_TEST
+
+/* "user::rw-, user:12345:rw-, group::r--, mask::rw-, other::r--", as Linux keeps it: the version, then what
+ * it is about, the bits and the number of each. */
+static void let_another_write(const char *path)
+{
+    static const unsigned char list[] = {
+        2,    0, 0, 0,                         /* the version */
+        1,    0, 6, 0, 0xff, 0xff, 0xff, 0xff, /* the owner */
+        2,    0, 6, 0, 0x39, 0x30, 0,    0,    /* user 12345 */
+        4,    0, 4, 0, 0xff, 0xff, 0xff, 0xff, /* the group */
+        0x10, 0, 6, 0, 0xff, 0xff, 0xff, 0xff, /* the mask */
+        0x20, 0, 4, 0, 0xff, 0xff, 0xff, 0xff, /* the others */
+    };
+    ck_assert_msg(setxattr(path, "system.posix_acl_access", list, sizeof(list), 0) == 0,
+                  "%s: the file system must have access lists", path);
+}
+
+/* With a list the group's bits are the most that anybody in it may. */
+static int lists_count(void)
+{
+    struct stat st;
+    khub__identity id;
+    int others = -1;
+    const char *file = at("file");
+    if (chmod(file, 0664) != 0 || stat(file, &st) != 0) return 1;
+    if (!khub__is_ours(st.st_uid, st.st_gid, st.st_mode, file, -1)) return 2; /* his own group */
+    if (khub__identify(&id, &others, file, 0) != 0 || others) return 3;
+    let_another_write(file);
+    if (stat(file, &st) != 0 || (st.st_mode & 0777) != 0664) return 4; /* it looks the same */
+    if (khub__is_ours(st.st_uid, st.st_gid, st.st_mode, file, -1)) return 5;
+    if (khub__identify(&id, &others, file, 0) != 0 || !others) return 6;
+    khub__held held = hold(file);
+    if (!held.others) return 7;
+    khub__held_drop(&held);
+    if (chmod(file, 0644) != 0 || stat(file, &st) != 0) return 8; /* that takes it from the mask */
+    return khub__is_ours(st.st_uid, st.st_gid, st.st_mode, file, -1) ? 0 : 9;
+}
+
+START_TEST(access_lists)
+{
+    enum { DAEMON = 1 }; /* a user that every Linux has, with a group of his own */
+    ck_assert_msg(geteuid() == 0, "this test needs root, to be two users");
+    make_root();
+    put("/file", "content");
+    ck_assert(chown(root, DAEMON, DAEMON) == 0 && chown(at("file"), DAEMON, DAEMON) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        int became = setgroups(0, NULL) == 0 && setgid(DAEMON) == 0 && setuid(DAEMON) == 0;
+        _exit(became ? lists_count() : 99);
+    }
+    int status;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    remove_root();
+}
+END_TEST
+
+START_TEST(primary_groups)
+{
+    make_root();
+    put("/passwd", "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n"
+                   "annabel:x:1001:1001::/:\nbob:x:1002:1001::/:\nodd\n");
+    const char *passwd = at("passwd");
+    ck_assert(khub__is_primary_group_of_one(passwd, "ann", 1000));
+    ck_assert(khub__is_primary_group_of_one(passwd, "ann", 4)); /* nobody's */
+    ck_assert(!khub__is_primary_group_of_one(passwd, "annabel", 1001));
+    ck_assert(!khub__is_primary_group_of_one(passwd, "annabel", 1000)); /* ann's */
+    ck_assert(!khub__is_primary_group_of_one(at("none"), "ann", 1000));
+    remove_root();
 }
 END_TEST
 
@@ -479,6 +557,6 @@ START_TEST(eight_threads)
 END_TEST
 
 UNIT("proven", nobody_writes_to_what_is_held, a_lease_ends_for_children_too, what_is_no_file, identities,
-     who_may_write, the_held_bytes_are_loaded, a_number_that_is_used_again,
+     who_may_write, access_lists, primary_groups, the_held_bytes_are_loaded, a_number_that_is_used_again,
      somebody_writes_at_the_last_moment, siblings_are_the_held_ones, a_room_ends_with_its_process,
      words_name_the_real_files, only_proven_libraries_are_found, each_allocation_fails, eight_threads)

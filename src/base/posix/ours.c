@@ -1,5 +1,6 @@
 #include "base/ours.h"
 
+#include "base/access_list.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/path.h"
@@ -9,6 +10,8 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,10 +25,37 @@ typedef struct walk {
     unsigned links;
 } walk;
 
+/* 1: a line (name:password:user:group:…) is of somebody else whose primary group this is. */
+static int is_of_another(const char *line, const char *user, gid_t group)
+{
+    size_t name = strcspn(line, ":");
+    const char *at = line;
+    for (int field = 0; field < 3 && at; field++)
+        at = (at = strchr(at, ':')) ? at + 1 : NULL;
+    if (!at || strtoul(at, NULL, 10) != group) return 0;
+    return strlen(user) != name || memcmp(line, user, name) != 0;
+}
+
+int khub__is_primary_group_of_one(const char *passwd, const char *user, uint32_t group)
+{
+    FILE *file = fopen(passwd, "re");
+    char *line = NULL;
+    size_t room = 0;
+    if (!file) return 0;
+    int only = 1;
+    while (only && getline(&line, &room, file) > 0)
+        only = !is_of_another(line, user, group);
+    only = only && feof(file); /* not where reading failed */
+    free(line);                /* getline's */
+    fclose(file);
+    return only;
+}
+
 /* The group that many systems make for each user, of the same name and with nobody else in it: what it may
- * write to (umask 002) nobody else may. */
+ * write to (umask 002) nobody else may. Root's is that of others, too, on many systems. */
 static int is_private(gid_t group)
 {
+    if (group == 0) return 0;
     char text[4096], names[4096];
     struct passwd user, *self = NULL;
     struct group record, *found = NULL;
@@ -36,7 +66,7 @@ static int is_private(gid_t group)
     if (!found || strcmp(found->gr_name, self->pw_name) != 0) return 0;
     for (char **member = found->gr_mem; *member; member++)
         if (strcmp(*member, self->pw_name) != 0) return 0;
-    return 1;
+    return khub__is_primary_group_of_one("/etc/passwd", self->pw_name, group);
 }
 
 /* The same. The last answer is kept: to ask is to read files, and a build has many. */
@@ -52,14 +82,15 @@ static int is_our_group(gid_t group)
     return answer;
 }
 
-static int others_may_write(uint32_t group, uint32_t mode)
+static int others_may_write(uint32_t group, uint32_t mode, const char *path, int fd)
 {
-    return (mode & S_IWOTH) || ((mode & S_IWGRP) && !is_our_group(group));
+    if (mode & S_IWOTH) return 1;
+    return (mode & S_IWGRP) && (!is_our_group(group) || khub__has_access_list(path, fd));
 }
 
-int khub__is_ours(uint32_t owner, uint32_t group, uint32_t mode)
+int khub__is_ours(uint32_t owner, uint32_t group, uint32_t mode, const char *path, int fd)
 {
-    return (owner == 0 || owner == geteuid()) && !others_may_write(group, mode);
+    return (owner == 0 || owner == geteuid()) && !others_may_write(group, mode, path, fd);
 }
 
 static int refuse(const walk *w, const struct stat *st, khub_error *err)
@@ -78,7 +109,7 @@ static int refuse(const walk *w, const struct stat *st, khub_error *err)
 static int check(const walk *w, const struct stat *st, khub_error *err)
 {
     int ours = st->st_uid == 0 || st->st_uid == geteuid();
-    int open = !S_ISLNK(st->st_mode) && others_may_write(st->st_gid, st->st_mode);
+    int open = !S_ISLNK(st->st_mode) && others_may_write(st->st_gid, st->st_mode, *w->at ? w->at : "/", -1);
     if (open && S_ISDIR(st->st_mode) && (st->st_mode & S_ISVTX) && *w->rest) open = 0;
     return ours && !open ? KHUB_OK : refuse(w, st, err);
 }

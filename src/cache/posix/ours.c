@@ -49,7 +49,7 @@ static int is_plainly_ours(char full[KHUB__DISK_PATH_MAX], size_t length)
         slash = strchr(slash + 1, '/');
         if (slash) *slash = 0;
         int ours = lstat(full, &st) == 0 && !S_ISLNK(st.st_mode) &&
-                   khub__is_ours((uint32_t)st.st_uid, (uint32_t)st.st_gid, (uint32_t)st.st_mode);
+                   khub__is_ours((uint32_t)st.st_uid, (uint32_t)st.st_gid, (uint32_t)st.st_mode, full, -1);
         if (slash) *slash = '/';
         if (!ours) return 0;
     }

@@ -55,7 +55,7 @@ int khub__identify(khub__identity *out, int *others, const char *path, int is_di
     struct stat st;
     if (stat(path, &st) != 0 || !(is_directory ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode))) return -1;
     take_identity(out, &st);
-    if (others) *others = !khub__is_ours(st.st_uid, st.st_gid, st.st_mode);
+    if (others) *others = !khub__is_ours(st.st_uid, st.st_gid, st.st_mode, path, -1);
     return 0;
 }
 
@@ -89,7 +89,7 @@ static int look(khub__held *held, const char *path, khub_error *err)
                           S_ISDIR(st.st_mode) ? "directory" : "device or pipe");
     take_identity(&held->file, &st);
     held->size = held->file.size;
-    held->others = !khub__is_ours(st.st_uid, st.st_gid, st.st_mode);
+    held->others = !khub__is_ours(st.st_uid, st.st_gid, st.st_mode, path, held->fd);
     return KHUB_OK;
 }
 
