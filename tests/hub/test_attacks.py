@@ -372,6 +372,29 @@ def test_a_redirect_that_somebody_changed(case):
     case.loaded(name="org/front@v1", offline=True)
 
 
+def test_what_a_changed_file_says_of_gpus(case, tmp_path):
+    """A build is chosen by what its publisher says that it was built for."""
+    machine, build = tmp_path / "machine.json", "build/tvm-ffi01-cu128-x86_64-linux"
+    machine.write_text('{"os":"linux","arch":"x86_64","backend":"cu128","tvm_ffi":"0.1","archs":["9.0"]}')
+    files = kernel(backend={"type": "cuda", "archs": ["9.0"]})
+    case.serve({path.replace(BUILD, build): content for path, content in files.items()})
+
+    def decision(hub=case.hub, *words):
+        run = khub(hub, case.cache, "variants", "org/marks@v1", "--platform", machine, "--json", *words)
+        found, = json.loads(run.stdout)["variants"]
+        return found["decision"], found["reason"], run.stderr
+
+    kind, reason, _ = right = decision()
+    metadata = case.snapshot / build / "metadata.json"
+    text = metadata.read_bytes()
+    metadata.write_bytes(text.replace(b'"9.0"', b'"7.5"'))
+    assert metadata.read_bytes() != text
+    assert "doesn't match its name" in decision(None, "--offline")[1]
+    mended = decision()
+    assert mended[:2] == (kind, reason) and "fetched again" in mended[2] and metadata.read_bytes() == text
+    assert decision(None, "--offline")[:2] == right[:2]
+
+
 def test_a_version_that_a_changed_file_claims(case):
     """Offline, without a ref, snapshots say themselves of which version they are."""
     case.serve(kernel("sha256", version=2), "v2")
