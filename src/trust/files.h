@@ -21,11 +21,14 @@ typedef struct khub__found {
 typedef struct khub__files {
     khub__found *items; /* sorted by the path's bytes */
     size_t count, capacity;
+    char **directories; /* all that were walked, in no order, "" for the build's: empty ones too */
+    size_t directory_count, directory_capacity;
 } khub__files;
 
 /* Lists them. Links may lead to files within `build` and within `also` (may be NULL): the folder of the
- * cache's blobs, for a snapshot. More than 100,000, or deeper than 64 directories: KHUB_E_FORMAT;
- * KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_NOMEM. A failure leaves *out zeroed. */
+ * cache's blobs, for a snapshot. More than 100,000 of them or of
+ * directories, or deeper than 64 directories: KHUB_E_FORMAT; KHUB_E_NOTFOUND, KHUB_E_IO, KHUB_E_NOMEM. A
+ * failure leaves *out zeroed. */
 int khub__files_find(khub__files *out, const char *build, const char *also, khub_error *err);
 
 /* "is a link that leads …": what is wrong with one, to follow its path in a message. NULL: nothing. The

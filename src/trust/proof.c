@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define LAYERS "layers.json"
-enum { LAYERS_MAX = 16 << 20 };
+enum { LAYERS_MAX = 16 << 20, TOLD = 100 /* files of which a digest doesn't hold */ };
 
 /* A file that ought to be in the build. */
 typedef struct item {
@@ -403,14 +403,18 @@ static int compare_digest(check *c)
         hashed[i] = c->items[i].hashed;
     int rc = khub__digest_compare(&violations, c->claim, hashed, c->count, c->err);
     khub__free(hashed);
-    for (size_t i = 0; rc == KHUB_OK && i < violations.count; i++) {
+    size_t bad = rc == KHUB_OK ? violations.count : 0;
+    for (size_t i = 0; i < bad && i < TOLD; i++) {
         khub__text words = {0};
         khub__violation_words(&words, &violations.items[i]);
         khub__trust_add(c->proof->trust, KHUB__ABOUT_DIGEST, KHUB_TRUST_REFUSED, "%s: %s", c->proof->about,
                         words.data ? words.data : violations.items[i].path);
         khub__text_free(&words);
     }
-    size_t bad = rc == KHUB_OK ? violations.count : 0;
+    if (bad > TOLD)
+        khub__trust_add(c->proof->trust, KHUB__ABOUT_DIGEST, KHUB_TRUST_REFUSED,
+                        "%s: the digest in metadata.json doesn't hold for %zu more files", c->proof->about,
+                        bad - TOLD);
     if (rc == KHUB_OK) khub__violations_free(&violations);
     return bad ? khub__trust_end(c->proof->trust, c->err) : rc;
 }
@@ -468,56 +472,31 @@ static int prove_all(check *c)
 
 /* ---- what comes of it ---- */
 
-/* Adds one with its identity; 0: it can't be relied on. KHUB_E_NOMEM. */
-static int add_directory(khub__receipt_entry *to, size_t *count, const check *c, const char *path,
-                         size_t length)
+/* All directories, as they are, also what is empty: something may be put into it. 0: they can't be relied
+ * on. */
+static int take_directories(khub__receipt_entry *to, const check *c)
 {
-    char full[4200];
-    for (size_t i = 0; i < *count; i++)
-        if (strlen(to[i].path) == length && !strncmp(to[i].path, path, length)) return 1;
-    char *copy = khub__strndup(path, length);
-    if (!copy) return KHUB_E_NOMEM;
-    khub__receipt_entry *entry = &to[(*count)++];
-    entry->path = copy;
-    snprintf(full, sizeof(full), "%.3000s%s%.1000s", c->proof->build, length ? "/" : "", copy);
-    return khub__identify(&entry->identity, NULL, full, 1) == 0 &&
-           khub__identity_settled(&entry->identity, c->since_ns);
-}
-
-/* The directories that hold files, as they are; 0: they can't be relied on. KHUB_E_NOMEM. */
-static int take_directories(khub__receipt_entry *to, size_t *count, const check *c)
-{
-    int rc = add_directory(to, count, c, "", 0);
-    for (size_t i = 0; rc == 1 && i < c->found.count; i++) {
-        const char *path = c->found.items[i].path;
-        for (const char *slash = path; rc == 1 && (slash = strchr(slash, '/')) != NULL; slash++)
-            rc = add_directory(to, count, c, path, (size_t)(slash - path));
+    for (size_t i = 0; i < c->found.directory_count; i++) {
+        char full[4200];
+        to[i].path = c->found.directories[i];
+        if (strlen(to[i].path) > 1000 || strchr(to[i].path, '\n')) return 0; /* no line holds it */
+        snprintf(full, sizeof(full), "%.3000s%s%.1000s", c->proof->build, *to[i].path ? "/" : "", to[i].path);
+        if (khub__identify(&to[i].identity, NULL, full, 1) != 0 ||
+            !khub__identity_settled(&to[i].identity, c->since_ns))
+            return 0;
     }
-    return rc;
-}
-
-static size_t count_directories(const check *c)
-{
-    size_t most = 1;
-    for (size_t i = 0; i < c->found.count; i++)
-        for (const char *at = c->found.items[i].path; (at = strchr(at, '/')) != NULL; at++)
-            most++;
-    return most;
+    return 1;
 }
 
 static int write_receipt(const check *c, khub__receipt_facts *facts, khub__receipt_entry *files,
                          khub__receipt_entry *directories)
 {
-    size_t count = 0;
     khub_error why = {0};
     take_files(files, c);
-    int rc = take_directories(directories, &count, c);
     facts->files = files;
     facts->directories = directories;
-    facts->directory_count = rc == 1 ? count : 0;
-    if (rc >= 0) rc = khub__receipt_write(c->proof->store, c->proof->commit, c->proof->variant, facts, &why);
-    while (count > 0)
-        khub__free((void *)(uintptr_t)directories[--count].path);
+    facts->directory_count = take_directories(directories, c) ? c->found.directory_count : 0;
+    int rc = khub__receipt_write(c->proof->store, c->proof->commit, c->proof->variant, facts, &why);
     if (rc == KHUB_E_NOMEM) return no_memory(c->err);
     if (rc != KHUB_OK)
         khub__log(KHUB_LOG_DEBUG, "trust", c->proof->about, "no receipt is kept: %s", why.message);
@@ -536,7 +515,7 @@ static int keep(const check *c, int believed)
                                  .judged_by = proof->is_signed ? proof->judged_by : NULL,
                                  .signature = khub_trust_signature(proof->trust)};
     khub__receipt_entry *files = khub__calloc(c->count + 1, sizeof(*files));
-    khub__receipt_entry *directories = khub__calloc(count_directories(c), sizeof(*directories));
+    khub__receipt_entry *directories = khub__calloc(c->found.directory_count + 1, sizeof(*directories));
     int rc = files && directories ? write_receipt(c, &facts, files, directories) : no_memory(c->err);
     khub__free(directories);
     khub__free(files);

@@ -8,13 +8,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { MAX_REASONS = 100000, MAX_WORDS = 1000 };
+enum { MAX_REASONS = 10000, MAX_WORDS = 1000 };
 
 struct khub_trust {
     atomic_size_t owners;
     khub_trust_level level;
     khub_trust_reason *reasons;
     size_t count, capacity;
+    size_t more; /* decisions that the last one stands for */
     int refused, no_memory;
     khub_signature signature; /* zeroed unless has_signature */
     int has_signature;
@@ -56,16 +57,37 @@ int khub__trust_new(khub_trust **out, khub_trust_level level, khub_error *err)
     return KHUB_OK;
 }
 
+/* There are as many as are told: the last one says how many more there are, and refuses when one of them
+ * does. */
+static void add_more(khub_trust *trust, khub_trust_decision decision)
+{
+    char words[100];
+    khub_trust_reason *last = &trust->reasons[trust->count - 1];
+    snprintf(words, sizeof(words), "%zu more decisions aren't told", ++trust->more);
+    char *copy = khub__strdup(words);
+    if (!copy) trust->no_memory = 1;
+    if (copy) {
+        khub__free((void *)(uintptr_t)last->words);
+        last->words = copy;
+    }
+    if (decision == KHUB_TRUST_REFUSED || trust->more == 1) last->decision = decision;
+}
+
 /* Takes over `words`. */
 static void add(khub_trust *trust, const char *about, khub_trust_decision decision, char *words)
 {
-    if (!words || khub__grow((void **)&trust->reasons, &trust->capacity, trust->count + 1,
-                             sizeof(*trust->reasons), MAX_REASONS)) {
+    int full = trust->count > MAX_REASONS;
+    if (!full && (!words || khub__grow((void **)&trust->reasons, &trust->capacity, trust->count + 1,
+                                       sizeof(*trust->reasons), MAX_REASONS + 1))) {
         khub__free(words);
         trust->no_memory = 1;
         return;
     }
-    trust->reasons[trust->count++] = (khub_trust_reason){about, decision, words};
+    if (full)
+        khub__free(words);
+    else
+        trust->reasons[trust->count++] = (khub_trust_reason){about, decision, words};
+    if (trust->count > MAX_REASONS) add_more(trust, decision);
 }
 
 void khub__trust_add(khub_trust *trust, const char *about, khub_trust_decision decision, const char *format,

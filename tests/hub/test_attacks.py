@@ -192,6 +192,25 @@ def test_a_mapping_that_outlives_the_right_to_write():
         case.loaded(*words, offline=True)
 
 
+def test_a_file_in_a_directory_that_was_empty(case):
+    case.serve(kernel("sha256"))
+    case.loaded()
+    (case.build / "sub" / "empty").mkdir(parents=True)
+    subprocess.run(["sleep", "2.1"], check=True)
+    case.settle()
+    assert "as a receipt says" in case.decisions(offline=True)["content"][1]
+    (case.build / "sub" / "empty" / "evil.so").write_bytes(EVIL)
+    case.refused("sub/empty/evil.so", "somebody added it", offline=True)
+
+
+def test_a_digest_of_many_files_that_are_missing(case):
+    many = {f"{i:06}": "" for i in range(110_000)}
+    case.serve(kernel(lambda digest: digest | {"files": digest["files"] | many}))
+    case.refused("000000: is missing")
+    told = khub(None, case.cache, "verify", "org/marks@v1", env={"HF_HUB_OFFLINE": "1"})
+    assert told.returncode == 4 and "doesn't hold for 109900 more files" in told.stdout and len(told.stdout) < 50_000
+
+
 def test_files_that_are_added(case):
     case.serve(kernel("sha256"))
     case.loaded()

@@ -93,11 +93,26 @@ static int visit(const walk *w, char *path, int depth)
     return rc;
 }
 
+static int add_directory(const walk *w, const char *path)
+{
+    khub__files *files = w->files;
+    if (files->directory_count == FILES_MAX)
+        return khub__fail(w->err, KHUB_E_FORMAT, "%s: holds more than %d directories", w->build, FILES_MAX);
+    char *copy = khub__strdup(path);
+    if (!copy || khub__grow((void **)&files->directories, &files->directory_capacity,
+                            files->directory_count + 1, sizeof(*files->directories), FILES_MAX)) {
+        khub__free(copy);
+        return no_memory(w);
+    }
+    files->directories[files->directory_count++] = copy;
+    return KHUB_OK;
+}
+
 static int walk_directory(const walk *w, const char *path, int depth)
 {
     char **names = NULL, *full = khub__path_join(w->build, path);
     size_t count = 0;
-    int rc = full ? KHUB_OK : no_memory(w);
+    int rc = full ? add_directory(w, path) : no_memory(w);
     if (depth > DEPTH_MAX)
         rc = khub__fail(w->err, KHUB_E_FORMAT, "%s: has directories more than %d deep", w->build, DEPTH_MAX);
     if (rc == KHUB_OK) rc = khub__dir_list(&names, &count, *path ? full : w->build, w->err);
@@ -158,5 +173,8 @@ void khub__files_free(khub__files *files)
         khub__free(files->items[i].target);
     }
     khub__free(files->items);
+    for (size_t i = 0; i < files->directory_count; i++)
+        khub__free(files->directories[i]);
+    khub__free(files->directories);
     memset(files, 0, sizeof(*files));
 }
