@@ -7,11 +7,12 @@
 #include "cache/store.h"
 
 typedef struct khub__lock {
-    int fd;      /* -1: not open */
-    int held;    /* 1: ours, or there is no way to lock here and we go without */
-    int created; /* 1: the lock's file wasn't there before */
-    int noted;   /* 1: there is a note in it */
-    char *path;  /* NULL: not asked for yet */
+    int fd;            /* -1: not open */
+    int held;          /* 1: ours, or there is no way to lock here and we go without */
+    int created;       /* 1: the lock's file wasn't there before */
+    int noted;         /* 1: there is a note in it */
+    char *path;        /* NULL: not asked for yet */
+    const char *cache; /* the store's, which must last as long as the lock */
 } khub__lock;
 
 /* 0 when it is held now, 1 when another holds it (ask again with the same *lock, zeroed before the first time

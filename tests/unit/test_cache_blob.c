@@ -451,6 +451,24 @@ START_TEST(a_lock_that_was_removed_is_none)
 }
 END_TEST
 
+START_TEST(a_lock_is_removed_through_no_link)
+{
+    cache_begin();
+    khub_error err = {0};
+    khub__lock lock = {.fd = -1};
+    ck_khub_ok(bring(COMMIT, "first", HELLO_SHA256, HELLO, &err), &err);
+    ck_assert_int_eq(khub__lock_try(&lock, &store, HELLO_GIT, &err), 0);
+    ck_assert(lock.created);
+    ck_assert_int_eq(rename(at(".locks/" FOLDER), at("moved")), 0);
+    ck_assert_int_eq(mkdir(at("elsewhere"), 0777), 0);
+    put(at("elsewhere/" HELLO_GIT ".lock"), "");
+    ck_assert_int_eq(symlink(at("elsewhere"), at(".locks/" FOLDER)), 0);
+    khub__lock_release(&lock, 1);
+    ck_assert(exists(at("elsewhere/" HELLO_GIT ".lock")));
+    cache_end();
+}
+END_TEST
+
 static int everything(void *user, khub_error *err)
 {
     (void)user;
@@ -497,4 +515,4 @@ UNIT("cache.blob", a_blob_is_named_by_its_content, wrong_content_never_gets_the_
      damaged_leftovers_of_unknown_length, leftovers_that_are_too_long_are_thrown_away,
      an_abandoned_blob_can_be_kept, a_note_of_another_host_is_left_alone, a_lock_that_is_held_is_waited_for,
      thousands_can_wait, the_wait_can_be_limited, a_lock_that_was_removed_is_none,
-     without_memory_nothing_is_lost)
+     a_lock_is_removed_through_no_link, without_memory_nothing_is_lost)

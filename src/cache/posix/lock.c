@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "cache/disk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,6 +83,7 @@ int khub__lock_try(khub__lock *lock, const khub__store *store, const char *etag,
 {
     if (lock->held) return 0;
     if (!lock->path) lock->path = lock_path(store, etag);
+    lock->cache = store->cache;
     if (!lock->path) return khub__fail_memory(err, "locking a blob");
     for (int attempt = 0; attempt < 10; attempt++) {
         if (lock->fd < 0) lock->fd = open_file(lock);
@@ -104,9 +106,22 @@ void khub__lock_rest(khub__lock *lock)
     lock->created = 0;
 }
 
+/* By open directories that no link led to, as whatever else is removed from the cache. */
+static void remove_file(const khub__lock *lock)
+{
+    char locks[KHUB__DISK_PATH_MAX];
+    int n = snprintf(locks, sizeof(locks), "%s/.locks", lock->cache);
+    if (n < 0 || (size_t)n >= sizeof(locks)) return;
+    const khub__store store = {.cache = (char *)lock->cache, .folder = locks};
+    khub__spot spot;
+    if (khub__spot_open_plain(&spot, &store, lock->path + n + 1, NULL) == KHUB_OK)
+        unlinkat(spot.dir, spot.name, 0);
+    khub__spot_close(&spot);
+}
+
 void khub__lock_release(khub__lock *lock, int remove)
 {
-    if (lock->fd >= 0 && lock->held && remove && lock->created) unlink(lock->path);
+    if (lock->fd >= 0 && lock->held && remove && lock->created) remove_file(lock);
     if (lock->fd >= 0) close(lock->fd);
     khub__free(lock->path);
     *lock = (khub__lock){.fd = -1};
