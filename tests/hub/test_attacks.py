@@ -192,6 +192,24 @@ def test_a_mapping_that_outlives_the_right_to_write():
         case.loaded(*words, offline=True)
 
 
+def test_what_vouches_for_a_snapshot_of_another_tool(case):
+    """It has no list of files: the links' names say what their content should be, and of a file that is no link nothing does."""
+    case.serve(kernel())
+    case.loaded()
+    shutil.rmtree(case.folder / "trees")
+    for receipt in case.receipts():
+        receipt.unlink()
+    count = len(list(case.build.iterdir()))
+    assert f"{count} of the {count} files" in case.decisions(offline=True)["content"][1] and "no list" in case.decisions(offline=True)["content"][1]
+    for i, path in enumerate(sorted(case.build.iterdir())):
+        content = path.read_bytes()
+        path.unlink()
+        path.write_bytes(content)
+        case.loaded("--json", offline=True)
+        words = [d["words"] for d in json.loads(case.out)["trust"] if d["about"] == "content" and d["decision"] == "accepted"]
+        assert not words if i == count - 1 else f"{count - i - 1} of the {count} files" in words[0]
+
+
 def test_a_file_in_a_directory_that_was_empty(case):
     case.serve(kernel("sha256"))
     case.loaded()

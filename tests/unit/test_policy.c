@@ -531,6 +531,25 @@ START_TEST(a_verdict)
 }
 END_TEST
 
+START_TEST(more_decisions_than_are_told)
+{
+    khub_trust *trust;
+    khub_error err = {0};
+    ck_khub_ok(khub__trust_new(&trust, KHUB_TRUST_DEFAULT, &err), &err);
+    for (int i = 0; i < 10005; i++)
+        khub__trust_add(trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_NOTED, "file %d", i);
+    ck_khub_ok(khub__trust_end(trust, &err), &err);
+    ck_assert_str_eq(khub_trust_at(trust, 9999)->words, "file 9999");
+    ck_assert_str_eq(khub_trust_at(trust, 10000)->words, "5 more decisions aren't told");
+    ck_assert_int_eq(khub_trust_at(trust, 10000)->decision, KHUB_TRUST_NOTED);
+    khub__trust_add(trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_REFUSED, "file x");
+    khub__trust_add(trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_NOTED, "file y");
+    ck_assert(!khub_trust_holds(trust) && !khub_trust_at(trust, 10001));
+    ck_khub_fails(khub__trust_end(trust, &err), &err, KHUB_E_UNTRUSTED, "7 more decisions");
+    khub_trust_free(trust);
+}
+END_TEST
+
 static int fill(void *user, khub_error *err)
 {
     khub_policy *policy, *again = NULL;
@@ -601,4 +620,4 @@ END_TEST
 UNIT("policy", the_default, names, publishers, identities, identities_that_are_none, other_changes, reading,
      what_is_no_policy, limits, files_that_others_may_write_to, links_on_the_way,
      paths_from_here_and_long_ones, files_of_others, the_file_of_the_user, writing,
-     the_trusted_root_of_a_policy, rules, a_verdict, every_allocation_fails)
+     the_trusted_root_of_a_policy, rules, a_verdict, more_decisions_than_are_told, every_allocation_fails)
