@@ -216,12 +216,14 @@ int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const c
 /* The loader's entry for `opened` gets the name that the file has in the build, for good. */
 static void rename_loaded(void *handle, const char *opened, const char *build, const char *name)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two threads may have come to one library */
     struct link_map *map;
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || strcmp(map->l_name, opened) != 0) return;
     char real[PATH_MAX];
-    char *kept =
-        write_path(real, "%s/%s", build, name) == 0 ? strdup(real) : NULL; /* the loader's, for good */
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || write_path(real, "%s/%s", build, name) != 0) return;
+    pthread_mutex_lock(&lock);
+    char *kept = strcmp(map->l_name, opened) == 0 ? strdup(real) : NULL; /* the loader's, for good */
     if (kept) map->l_name = kept;
+    pthread_mutex_unlock(&lock);
 }
 
 static void rename_all(const khub__entrance *e, void *handle)
