@@ -1,6 +1,7 @@
 #include "measure/contained.h"
 
 #include "base/error.h"
+#include "base/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -200,24 +201,13 @@ int khub__contain(khub__end *end, void (*work)(void *user), void *user, const vo
     return KHUB_OK;
 }
 
-/* "SIGSEGV" for those that kernels end by. */
-static const char *signal_name(int number)
-{
-    static const struct {
-        int number;
-        const char *name;
-    } known[] = {{SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}, {SIGILL, "SIGILL"},
-                 {SIGFPE, "SIGFPE"},   {SIGTRAP, "SIGTRAP"}, {SIGSYS, "SIGSYS"}, {SIGKILL, "SIGKILL"}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (known[i].number == number) return known[i].name;
-    return "a signal";
-}
-
 const char *khub__end_words(const khub__end *end, char words[100])
 {
-    const char *system = end->how == KHUB__SIGNALED ? strsignal(end->number) : NULL;
-    if (end->how == KHUB__SIGNALED)
-        snprintf(words, 100, "%s (%s)", signal_name(end->number), system ? system : "unknown");
+    int ended = end->how == KHUB__SIGNALED;
+    const char *system = ended ? strsignal(end->number) : NULL,
+               *name = ended ? khub__signal_name(end->number) : NULL;
+    if (ended)
+        snprintf(words, 100, "%s (%s)", name ? name : "a signal", system ? system : "unknown");
     else if (end->how == KHUB__LEFT)
         snprintf(words, 100, "it called exit(%d)", end->number);
     else

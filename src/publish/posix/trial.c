@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/options.h"
+#include "base/signals.h"
 #include "base/text.h"
 #include "kernel/library.h"
 #include "kernel/runtime.h"
@@ -156,19 +157,6 @@ static int listen_to(khub__text *heard, int from)
     }
 }
 
-static const char *signal_name(int number, char buffer[24])
-{
-    static const struct {
-        int number;
-        const char *name;
-    } known[] = {{SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}, {SIGILL, "SIGILL"},
-                 {SIGFPE, "SIGFPE"},   {SIGTRAP, "SIGTRAP"}, {SIGSYS, "SIGSYS"}, {SIGKILL, "SIGKILL"}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (known[i].number == number) return known[i].name;
-    snprintf(buffer, 24, "signal %d", number);
-    return buffer;
-}
-
 /* `heard` is complete when it ends with its NUL. */
 static int judge(khub__trial *out, const khub__text *heard, int status, khub_error *err)
 {
@@ -178,7 +166,11 @@ static int judge(khub__trial *out, const khub__text *heard, int status, khub_err
     if (WIFSIGNALED(status)) {
         out->end = KHUB__TRIAL_KILLED;
         out->number = WTERMSIG(status);
-        text = signal_name(out->number, buffer);
+        text = khub__signal_name(out->number);
+        if (!text) {
+            snprintf(buffer, sizeof(buffer), "signal %d", out->number);
+            text = buffer;
+        }
     } else if (complete) {
         out->end = heard->data[0] == 'L' ? KHUB__TRIAL_LOADED : KHUB__TRIAL_REFUSED;
         out->number = out->end == KHUB__TRIAL_REFUSED ? (int)strtol(heard->data + 1, NULL, 10) : 0;
