@@ -4,6 +4,11 @@ import subprocess
 import pytest
 
 
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tls")

@@ -22,11 +22,6 @@ def hub():
     hub.close()
 
 
-@pytest.fixture
-def cache(tmp_path):
-    return tmp_path / "cache"
-
-
 def needs(of_build, word="a"):
     """The fake kernel, builds of which say that they need version 1 of others."""
     files = {**fake(), "README.md": word.encode()}

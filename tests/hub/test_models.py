@@ -31,11 +31,6 @@ def hub():
 
 
 @pytest.fixture
-def cache(tmp_path):
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def model(tmp_path, hub):
     """A model in a directory, and as org/tiny on the Hub, beside files that nothing here reads."""
     made = write_model(tmp_path / "made")

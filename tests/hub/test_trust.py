@@ -24,11 +24,6 @@ def hub():
 
 
 @pytest.fixture
-def cache(tmp_path):
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def policy(tmp_path):
     """Writes the user's policy; returns the environment that names it."""
 

@@ -33,11 +33,6 @@ def hub():
     hub.close()
 
 
-@pytest.fixture
-def cache(tmp_path):
-    return tmp_path / "cache"
-
-
 def ok(run):
     assert run.returncode == 0, run.stdout + run.stderr
     return run.stdout

@@ -16,11 +16,6 @@ def hub():
     hub.close()
 
 
-@pytest.fixture
-def cache(tmp_path):
-    return tmp_path / "cache"
-
-
 def test_the_beginning_of_a_commit(hub, cache):
     for revision in ("abcdef1", "a" * 39, "1234567"):
         run = khub(hub, cache, "get", f"org/good@{revision}")
