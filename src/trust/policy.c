@@ -107,20 +107,11 @@ int khub_policy_set_offline(khub_policy *policy, int refuse, khub_error *err)
     return missing;
 }
 
-/* What a file in JSON can hold. */
-static int is_text(const char *text)
-{
-    size_t left = strlen(text), n = 1;
-    for (; left && n; text += n, left -= n)
-        n = khub__utf8_length((const unsigned char *)text, left);
-    return !left && n;
-}
-
 int khub_policy_set_trusted_root(khub_policy *policy, const char *path, khub_error *err)
 {
     int missing = khub__given("khub_policy_set_trusted_root", policy != NULL, err);
     if (missing != KHUB_OK) return missing;
-    if (path && (!*path || !is_text(path)))
+    if (path && (!*path || !khub__is_utf8(path)))
         return khub__fail(err, KHUB_E_INVAL, "khub_policy_set_trusted_root: the path is empty or not UTF-8");
     char *copy = khub__strdup(path);
     if (path && !copy) return khub__fail_memory(err, "changing a policy");
@@ -195,7 +186,7 @@ static int check_identity(const khub_identity *identity, khub_error *err)
     for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
         const char *text = text_of(identity, i);
         size_t length = text ? strlen(text) : 1;
-        if (!length || length > KHUB__IDENTITY_TEXT_MAX || (text && !is_text(text)))
+        if (!length || length > KHUB__IDENTITY_TEXT_MAX || (text && !khub__is_utf8(text)))
             return khub__fail(err, KHUB_E_INVAL,
                               "an identity's text is empty, longer than %d bytes, or not UTF-8",
                               KHUB__IDENTITY_TEXT_MAX);
