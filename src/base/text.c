@@ -111,3 +111,22 @@ int khub__is_utf8(const char *text)
         if ((n = khub__utf8_length(at, left)) == 0) return 0;
     return 1;
 }
+
+void khub__hex(char *out, const unsigned char *bytes, size_t count)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        *out++ = digits[bytes[i] >> 4];
+        *out++ = digits[bytes[i] & 15];
+    }
+    *out = 0;
+}
+
+void khub__text_add_hex(khub__text *text, const unsigned char *bytes, size_t count)
+{
+    char hex[3];
+    for (size_t i = 0; i < count; i++) {
+        khub__hex(hex, &bytes[i], 1);
+        khub__text_add(text, hex);
+    }
+}

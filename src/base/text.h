@@ -33,4 +33,8 @@ size_t khub__utf8_length(const unsigned char *s, size_t left);
 
 int khub__is_utf8(const char *text); /* 1: all of it */
 
+/* Writes bytes as lower-case hex digits: 2 * count of them and a NUL; or adds them. */
+void khub__hex(char *out, const unsigned char *bytes, size_t count);
+void khub__text_add_hex(khub__text *text, const unsigned char *bytes, size_t count);
+
 #endif

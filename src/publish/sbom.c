@@ -250,20 +250,14 @@ static void set_about(describing *d, json_t *about)
     if (slash) set(d, about, "supplier", json_pack("{s:s#}", "name", repository, (int)(slash - repository)));
 }
 
-static void to_hex(char *out, const unsigned char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
 static void add_file(describing *d, json_t *components, size_t i)
 {
     char hex[KHUB__HASH_HEX_MAX + 1], ref[1200];
     json_t *file = json_object(), *hashes = json_array();
-    to_hex(hex, d->sha256[i].hash, 32);
+    khub__hex(hex, d->sha256[i].hash, 32);
     append(d, hashes, json_pack("{s:s, s:s}", "alg", "SHA-256", "content", hex));
     if (d->digest) {
-        to_hex(hex, d->digest[i].hash, 64);
+        khub__hex(hex, d->digest[i].hash, 64);
         append(d, hashes, json_pack("{s:s, s:s}", "alg", "SHA-512", "content", hex));
     }
     snprintf(ref, sizeof(ref), "file-%zu",

@@ -194,19 +194,12 @@ static void choose_hashes(hashes *h, const check *c, const item *it)
     if (!h->count) want(h, KHUB__HASH_SHA256);
 }
 
-static void write_hex(char *out, const unsigned char *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    out[2 * count] = 0;
-}
-
 static void end_hashes(hashes *h, const check *c, item *it)
 {
     for (size_t i = 0; i < h->count; i++) {
         unsigned char bytes[KHUB__HASH_MAX] = {0};
         size_t length = khub__hash_end_bytes(h->of[i], bytes);
-        if (i == 0) write_hex(it->content, bytes, length);
+        if (i == 0) khub__hex(it->content, bytes, length);
         if (is_covered(c, it) && h->kinds[i] == c->claim->kind) memcpy(it->hashed.hash, bytes, sizeof(bytes));
     }
 }

@@ -3,6 +3,7 @@
 #include "base/crypto.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -106,9 +107,7 @@ void khub__hash_end(khub__hash *hash, char hex[KHUB__HASH_HEX_MAX + 1])
 {
     unsigned char digest[KHUB__HASH_MAX];
     size_t length = khub__hash_end_bytes(hash, digest);
-    hex[0] = 0;
-    for (size_t i = 0; i < length; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    khub__hex(hex, digest, length);
 }
 
 void khub__hash_free(khub__hash *hash)

@@ -186,8 +186,7 @@ int khub__log_promised(const khub__log *log, const khub__entry *entry, khub__ver
     khub__text_add(&text, "{\"body\":\"");
     khub__base64_add(&text, entry->body, 0);
     khub__text_addf(&text, "\",\"integratedTime\":%lld,\"logID\":\"", (long long)entry->integrated_s);
-    for (size_t i = 0; i < entry->log_id.length; i++)
-        khub__text_addf(&text, "%02x", entry->log_id.data[i]);
+    khub__text_add_hex(&text, entry->log_id.data, entry->log_id.length);
     khub__text_addf(&text, "\",\"logIndex\":%lld}", (long long)entry->log_index);
     int failed = text.failed, holds = 0;
     if (!failed)
@@ -220,8 +219,7 @@ static int add_old(khub__text *to, const khub__bundle *bundle, khub__span certif
     khub__text_add(
         to, "{\"apiVersion\":\"0.0.1\",\"kind\":\"hashedrekord\",\"spec\":{\"data\":{\"hash\":{\"algorithm\":"
             "\"sha256\",\"value\":\"");
-    for (size_t i = 0; i < HASH_BYTES; i++)
-        khub__text_addf(to, "%02x", digest[i]);
+    khub__text_add_hex(to, digest, HASH_BYTES);
     khub__text_add(to, "\"}},\"signature\":{\"content\":\"");
     khub__base64_add(to, bundle->signature, 0);
     khub__text_add(to, "\",\"publicKey\":{\"content\":\"");

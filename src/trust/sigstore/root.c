@@ -302,8 +302,7 @@ static int name_digest(khub_trusted_root *root, const char *text, size_t length,
     khub__span all = {(const unsigned char *)text, length};
     if (khub__digest(digest, KHUB__SHA256, &all, 1))
         return khub__fail(err, KHUB_E_UNSUPPORTED, "libcrypto refuses to compute SHA-256");
-    for (size_t i = 0; i < 32; i++)
-        snprintf(root->sha256 + 2 * i, 3, "%02x", digest[i]);
+    khub__hex(root->sha256, digest, 32);
     return KHUB_OK;
 }
 
