@@ -303,7 +303,7 @@ def test_a_thousand_connections(folder):
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     request = b"GET /org/m/resolve/main/config.json HTTP/1.1\r\nHost: x\r\n\r\n"
     with serving(folder, "-q") as hub:
-        open_ones = [socket.create_connection(("127.0.0.1", port_of(hub)), timeout=60) for _ in range(1000)]
+        open_ones = [socket.create_connection(("127.0.0.1", port_of(hub)), timeout=20) for _ in range(1000)]
         for round in range(2):
             for each in open_ones:
                 each.sendall(request)

@@ -134,10 +134,12 @@ static int fail_start(const serve_options *options, const khub__bytes *cert, con
                       options->key, options->cert);
 }
 
+/* poll, not epoll: after exactly 128 events at once libmicrohttpd 0.9.75 asks epoll for more before it looks
+ * at these, and sleeps until one of its connections is too old. */
 static struct MHD_Daemon *start(int fd, serve_options *options, const khub__bytes *cert,
                                 const khub__bytes *key)
 {
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_TURBO |
+    unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
                      (options->cert ? MHD_USE_TLS : 0);
     struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, cert->data},
                                    {MHD_OPTION_HTTPS_MEM_KEY, 0, key->data},
