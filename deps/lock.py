@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes deps/NAME.txt from deps/NAME.in: every package that pip would install, with version and hash.
 
-    deps/lock.py run test bench
+    deps/lock.py run test torch bench
 
 Lists in NODEPS are taken without what they depend on."""
 import json
@@ -9,7 +9,7 @@ import pathlib
 import subprocess
 import sys
 
-NODEPS = {"run"}
+NODEPS = {"run", "torch"}
 here = pathlib.Path(__file__).parent
 
 
