@@ -1,0 +1,2 @@
+/* A library that has a name and nothing else. */
+typedef int nothing;
