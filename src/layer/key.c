@@ -254,6 +254,7 @@ int khub__pattern_takes(const char *pattern, const char *path)
     /* most patterns don't take a path, and most of these tell in their first segments */
     for (; pattern[same] && pattern[same] == path[same] && pattern[same] != '*'; same++)
         if (pattern[same] == '.') start = same + 1;
+    if (start == same && is_stars(pattern + same, strlen(pattern + same))) return 1;
     if (pattern[same] != '*' && path[same]) return 0;
     pattern += start;
     path += start;

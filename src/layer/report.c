@@ -99,7 +99,7 @@ int khub__report_make(khub_report **out, khub__decision *d, khub_error *err)
 {
     khub_report *report = khub__calloc(1, sizeof(*report));
     if (!report) return khub__fail_memory(err, "writing a report");
-    report->lines = khub__pool_take(&report->pool, d->layers->count, sizeof(*report->lines));
+    report->lines = khub__pool_room(&report->pool, d->layers->count, sizeof(*report->lines));
     if (!report->pool.failed) fill(report, d);
     if (report->pool.failed) {
         khub_report_free(report);

@@ -26,7 +26,7 @@ static struct khub__pool_block *new_block(khub__pool *pool, size_t need)
     return block;
 }
 
-void *khub__pool_take(khub__pool *pool, size_t count, size_t size)
+void *khub__pool_room(khub__pool *pool, size_t count, size_t size)
 {
     size_t limit = SIZE_MAX / 2;
     struct khub__pool_block *block = pool->blocks;
@@ -42,14 +42,20 @@ void *khub__pool_take(khub__pool *pool, size_t count, size_t size)
     }
     void *taken = block->bytes + block->used;
     block->used += need;
-    return memset(taken, 0, need);
+    return taken;
+}
+
+void *khub__pool_take(khub__pool *pool, size_t count, size_t size)
+{
+    void *taken = khub__pool_room(pool, count, size);
+    return taken ? memset(taken, 0, count * size) : NULL;
 }
 
 const char *khub__pool_text(khub__pool *pool, const char *text)
 {
     if (!text) return NULL;
     size_t bytes = strlen(text) + 1;
-    char *copy = khub__pool_take(pool, bytes, 1);
+    char *copy = khub__pool_room(pool, bytes, 1);
     return copy ? memcpy(copy, text, bytes) : NULL;
 }
 
@@ -59,7 +65,7 @@ const char *khub__pool_textf(khub__pool *pool, const char *format, ...)
     va_start(args, format);
     int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    char *text = n < 0 ? NULL : khub__pool_take(pool, (size_t)n + 1, 1);
+    char *text = n < 0 ? NULL : khub__pool_room(pool, (size_t)n + 1, 1);
     if (!text) {
         pool->failed = 1;
         return NULL;

@@ -15,6 +15,9 @@ typedef struct khub__pool {
 /* Zeroed and aligned for anything; NULL and `failed` set when there is no memory. */
 void *khub__pool_take(khub__pool *pool, size_t count, size_t size);
 
+/* The same, of any content. */
+void *khub__pool_room(khub__pool *pool, size_t count, size_t size);
+
 /* Copies; NULL for NULL. */
 const char *khub__pool_text(khub__pool *pool, const char *text);
 const char *khub__pool_textf(khub__pool *pool, const char *format, ...) KHUB_PRINTF(2, 3);
