@@ -8,6 +8,7 @@
 #include "platform/libraries.h"
 #include "platform/system.h"
 #include "platform/threads.h"
+#include "platform/torch.h"
 
 #include <stdio.h>
 
@@ -51,7 +52,12 @@ static void detect_libraries(khub_platform *p, const khub__places *places)
     p->libraries = khub__pool_take(&p->pool, MAX_LIBRARIES, sizeof(*p->libraries));
     if (!p->libraries) return;
     khub__find_tvm_ffi(&p->libraries[0], places, &p->pool);
-    khub__find_torch(&p->libraries[1], places, &p->pool);
+    khub__torch torch;
+    khub__find_torch(&torch, places, &p->pool);
+    p->libraries[1] = torch.info;
+    if (torch.info.presence == KHUB_FOUND)
+        p->libraries[1].reason =
+            khub__pool_textf(&p->pool, "%s; this version of khub can't call torch builds", torch.info.reason);
     khub__find_cudart(&p->libraries[2], places, &p->pool);
     p->library_count = p->libraries[2].presence == KHUB_FOUND ? 3 : 2;
     if (p->libraries[0].version) khub__version_parse(&p->tvm_ffi, p->libraries[0].version);

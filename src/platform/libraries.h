@@ -22,9 +22,15 @@ typedef struct khub__places {
 void khub__places_open(khub__places *places, const char *root, khub__pool *pool);
 void khub__places_close(khub__places *places);
 
+/* VENV/lib/python3.X/site-packages for the highest X; NULL: none. */
+const char *khub__site_packages(const char *venv, khub__pool *pool);
+
+/* Says that `file` isn't there, and where it was looked for. */
+void khub__library_absent(khub_library_info *out, const char *file, const char *variable,
+                          const khub__places *places, khub__pool *pool);
+
 /* Each fills in *out; strings are the pool's. What can't be known is NULL, with the reason. */
 void khub__find_tvm_ffi(khub_library_info *out, const khub__places *places, khub__pool *pool);
-void khub__find_torch(khub_library_info *out, const khub__places *places, khub__pool *pool);
 /* CUDA's runtime, for information: it decides nothing. */
 void khub__find_cudart(khub_library_info *out, const khub__places *places, khub__pool *pool);
 

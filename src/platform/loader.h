@@ -43,4 +43,7 @@ void *khub__loaded_symbol(const char *path, const char *name);
 /* NULL when the file is a library that this process could open, else what it is instead; static. */
 const char *khub__not_a_library(const char *path);
 
+/* The same by the first bytes of a file: 64, or all that it has. */
+const char *khub__library_judge(const unsigned char *head, long length);
+
 #endif

@@ -12,8 +12,8 @@ static khub__pool pool;
 
 static void setup(void)
 {
-    static const char *const variables[] = {"KHUB_TVM_FFI",    "KHUB_TORCH_DIR", "VIRTUAL_ENV",
-                                            "LD_LIBRARY_PATH", "CUDA_HOME",      "CUDA_PATH"};
+    static const char *const variables[] = {"KHUB_TVM_FFI", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "CUDA_HOME",
+                                            "CUDA_PATH"};
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
         unsetenv(variables[i]);
     make_root();
@@ -67,15 +67,6 @@ static khub_library_info find_tvm_ffi(void)
     return info;
 }
 
-static khub_library_info find_torch(void)
-{
-    khub_library_info info;
-    khub__places places = open_places();
-    khub__find_torch(&info, &places, &pool);
-    khub__places_close(&places);
-    return info;
-}
-
 START_TEST(nothing_there)
 {
     setup();
@@ -84,9 +75,6 @@ START_TEST(nothing_there)
     ck_assert_str_eq(info.name, "libtvm_ffi");
     ck_assert_ptr_nonnull(
         strstr(info.reason, "no libtvm_ffi.so: KHUB_TVM_FFI is not set; virtual environment: none active; "));
-    info = find_torch();
-    ck_assert_int_eq(info.presence, KHUB_ABSENT);
-    ck_assert_str_eq(info.name, "libtorch");
     teardown();
 }
 END_TEST
@@ -110,7 +98,6 @@ START_TEST(variable_points_to_nothing)
     };
     setup();
     put_library("/usr/lib/libtvm_ffi.so");
-    put_library("/usr/lib/libtorch_cpu.so");
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         if (table[i].text && !strcmp(table[i].text, "/"))
             mkdir(in_root(table[i].path), 0777);
@@ -124,10 +111,6 @@ START_TEST(variable_points_to_nothing)
         ck_assert_msg(strstr(info.reason, in_root(table[i].path)) != NULL, "%s", info.reason);
         ck_assert_ptr_null(info.version);
     }
-    setenv("KHUB_TORCH_DIR", in_root("/no-torch"), 1);
-    khub_library_info info = find_torch();
-    ck_assert_int_eq(info.presence, KHUB_BROKEN);
-    ck_assert_ptr_nonnull(strstr(info.reason, "/no-torch/lib/libtorch_cpu.so isn't there"));
     teardown();
 }
 END_TEST
@@ -200,38 +183,6 @@ START_TEST(order_of_places)
     ck_assert_str_eq(find_tvm_ffi().how, "virtual environment");
     setenv("VIRTUAL_ENV", in_root("/gone"), 1);
     ck_assert_str_eq(find_tvm_ffi().how, "beside libkhub");
-    teardown();
-}
-END_TEST
-
-START_TEST(torch_packages)
-{
-    setup();
-    put_library("/venv/lib/python3.12/site-packages/torch/lib/libtorch_cpu.so");
-    put("/venv/lib/python3.12/site-packages/torch/version.py",
-        "from typing import Optional\n__all__ = ['__version__', 'debug']\n__version__ = '2.10.0+cpu'\ndebug "
-        "= False\n");
-    put("/venv/lib/python3.12/site-packages/torch/share/cmake/Torch/TorchConfig.cmake",
-        "  set(TORCH_CXX_FLAGS \"-D_GLIBCXX_USE_CXX11_ABI=1\")\n");
-    setenv("VIRTUAL_ENV", in_root("/venv"), 1);
-    khub_library_info info = find_torch();
-    ck_assert_int_eq(info.presence, KHUB_FOUND);
-    ck_assert_str_eq(info.version, "2.10.0+cpu");
-    ck_assert_str_eq(info.how, "virtual environment");
-    ck_assert_str_eq(info.reason, "C++11 ABI; this version of khub can't call torch builds");
-    put_library("/libtorch/lib/libtorch_cpu.so");
-    put("/libtorch/build-version", "2.9.1+cpu\n");
-    put("/libtorch/share/cmake/Torch/TorchConfig.cmake", "x -D_GLIBCXX_USE_CXX11_ABI=0 y");
-    setenv("KHUB_TORCH_DIR", in_root("/libtorch"), 1);
-    info = find_torch();
-    ck_assert_str_eq(info.version, "2.9.1+cpu");
-    ck_assert_str_eq(info.how, "KHUB_TORCH_DIR");
-    ck_assert_ptr_nonnull(strstr(info.reason, "C++98 ABI"));
-    unlink(in_root("/libtorch/build-version"));
-    unlink(in_root("/libtorch/share/cmake/Torch/TorchConfig.cmake"));
-    info = find_torch();
-    ck_assert_ptr_null(info.version);
-    ck_assert_ptr_nonnull(strstr(info.reason, "C++ ABI unknown"));
     teardown();
 }
 END_TEST
@@ -382,5 +333,5 @@ START_TEST(each_file_once)
 END_TEST
 
 UNIT("platform_libraries", nothing_there, variable_points_to_nothing, versions_of_tvm_ffi, order_of_places,
-     torch_packages, runtime_of_cuda, already_in_the_process, path_to_open, cache_of_this_machine,
-     damaged_cache, each_file_once)
+     runtime_of_cuda, already_in_the_process, path_to_open, cache_of_this_machine, damaged_cache,
+     each_file_once)

@@ -168,7 +168,7 @@ void *khub__loaded_symbol(const char *path, const char *name)
     return symbol;
 }
 
-static const char *judge(const unsigned char *head, long length)
+const char *khub__library_judge(const unsigned char *head, long length)
 {
     static const char pointer[] = "version https://git-lfs";
     uint16_t machine, type;
@@ -193,5 +193,5 @@ const char *khub__not_a_library(const char *path)
     if (fd < 0) return access(path, F_OK) == 0 ? "can't be read" : "isn't there";
     long length = (long)read(fd, head, sizeof(head));
     close(fd);
-    return length < 0 ? "can't be read" : judge(head, length);
+    return length < 0 ? "can't be read" : khub__library_judge(head, length);
 }
