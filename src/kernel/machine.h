@@ -1,4 +1,4 @@
-/* The platform that a request is judged for. */
+/* The platform that a request is judged for: what decides, and no more of it (platform.h). */
 #ifndef KERNEL_MACHINE_H
 #define KERNEL_MACHINE_H
 
@@ -10,7 +10,7 @@
 int khub__machine(const khub_platform **out, khub_platform **owned, const khub_platform *given,
                   const char *backend, khub_error *err);
 
-/* This machine as khub_platform_detect first found it; *out is borrowed from the process for good. Any
+/* This machine as it was when it was first looked at; *out is borrowed from the process for good. Any
  * thread. KHUB_E_NOMEM; then a later call looks again. */
 int khub__this_machine(const khub_platform **out, khub_error *err);
 

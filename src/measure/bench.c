@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "kernel/machine.h"
 #include "measure/calls.h"
 #include "measure/fill.h"
 #include "measure/peaks.h"
@@ -29,6 +28,7 @@ struct khub_bench {
     struct entry *entries;
     size_t count, capacity;
     char *kernel, *variant, *isa;
+    khub_platform *platform; /* has the words of `machine` */
 };
 
 /* One measuring: what the cases share. */
@@ -53,6 +53,7 @@ void khub_bench_free(khub_bench *bench)
     khub__free(bench->kernel);
     khub__free(bench->variant);
     khub__free(bench->isa);
+    khub_platform_free(bench->platform);
     khub__free(bench);
 }
 
@@ -123,11 +124,14 @@ static int describe_kernel(khub_bench *bench, const khub_kernel *kernel, khub_er
 /* What doesn't take time. */
 static int begin(struct session *s, khub_error *err)
 {
-    const khub_platform *machine;
+    khub_platform_options processor_only;
     khub_bench_machine *shown = &s->bench->machine;
     uint64_t last_cache = 0;
-    int rc = khub__this_machine(&machine, err);
+    KHUB_INIT(&processor_only);
+    processor_only.no_accelerators = 1;
+    int rc = khub_platform_detect(&s->bench->platform, &processor_only, err);
     if (rc != KHUB_OK) return rc;
+    const khub_platform *machine = s->bench->platform;
     for (int level = 1; level <= 3; level++)
         if (khub_platform_cache_bytes(machine, level)) last_cache = khub_platform_cache_bytes(machine, level);
     rc = khub__threads_new(&s->pool, s->options.threads ? s->options.threads : 1, err);

@@ -47,7 +47,15 @@ static void detect_threads(khub_platform *p)
     }
 }
 
-static void detect_libraries(khub_platform *p, const khub__places *places)
+/* What decides nothing: the C library and the processor. */
+static void detect_rest(khub_platform *p)
+{
+    p->glibc = khub__system_glibc();
+    detect_cpu(p);
+    detect_threads(p);
+}
+
+static void detect_libraries(khub_platform *p, const khub__places *places, khub__extent extent)
 {
     p->libraries = khub__pool_take(&p->pool, MAX_LIBRARIES, sizeof(*p->libraries));
     if (!p->libraries) return;
@@ -58,7 +66,7 @@ static void detect_libraries(khub_platform *p, const khub__places *places)
     if (torch.info.presence == KHUB_FOUND)
         p->libraries[1].reason =
             khub__pool_textf(&p->pool, "%s; this version of khub can't call torch builds", torch.info.reason);
-    khub__find_cudart(&p->libraries[2], places, &p->pool);
+    if (extent == KHUB__EVERYTHING) khub__find_cudart(&p->libraries[2], places, &p->pool);
     p->library_count = p->libraries[2].presence == KHUB_FOUND ? 3 : 2;
     if (p->libraries[0].version) khub__version_parse(&p->tvm_ffi, p->libraries[0].version);
 }
@@ -89,16 +97,15 @@ static void detect_accelerators(khub_platform *p, const khub__places *places,
     p->accelerator_count = KHUB__ACCELERATORS;
 }
 
-static int detect(khub_platform *p, const khub_platform_options *options, khub_error *err)
+static int detect(khub_platform *p, khub__extent extent, const khub_platform_options *options,
+                  khub_error *err)
 {
     khub__places places;
     khub__system_names(&p->os, &p->arch, &p->pool);
-    p->glibc = khub__system_glibc();
     p->macos = khub__system_macos();
-    detect_cpu(p);
-    detect_threads(p);
+    if (extent == KHUB__EVERYTHING) detect_rest(p);
     khub__places_open(&places, "", &p->pool);
-    detect_libraries(p, &places);
+    detect_libraries(p, &places, extent);
     detect_accelerators(p, &places, options);
     khub__places_close(&places);
     if (p->pool.failed) return khub__fail_memory(err, "looking at this machine");
@@ -106,19 +113,24 @@ static int detect(khub_platform *p, const khub_platform_options *options, khub_e
     return rc == KHUB_OK ? khub__platform_finish(p, err) : rc;
 }
 
-int khub_platform_detect(khub_platform **out, const khub_platform_options *given, khub_error *err)
+int khub__platform_look(khub_platform **out, khub__extent extent, const khub_platform_options *given,
+                        khub_error *err)
 {
     khub_platform_options options;
-    int missing = khub__given("khub_platform_detect", out != NULL, err);
-    if (out) *out = NULL;
-    if (missing != KHUB_OK) return missing;
+    *out = NULL;
     int rc = khub__options(&options, sizeof(options), given, "khub_platform_options", err);
     if (rc != KHUB_OK) return rc;
     rc = khub__platform_new(out, err);
-    if (rc == KHUB_OK) rc = detect(*out, &options, err);
+    if (rc == KHUB_OK) rc = detect(*out, extent, &options, err);
     if (rc != KHUB_OK) {
         khub_platform_free(*out);
         *out = NULL;
     }
     return rc;
+}
+
+int khub_platform_detect(khub_platform **out, const khub_platform_options *options, khub_error *err)
+{
+    int missing = khub__given("khub_platform_detect", out != NULL, err);
+    return missing == KHUB_OK ? khub__platform_look(out, KHUB__EVERYTHING, options, err) : missing;
 }

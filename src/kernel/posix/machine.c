@@ -1,5 +1,7 @@
 #include "kernel/machine.h"
 
+#include "platform/platform.h"
+
 #include <pthread.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `found` */
@@ -8,7 +10,7 @@ static khub_platform *found;
 int khub__this_machine(const khub_platform **out, khub_error *err)
 {
     pthread_mutex_lock(&lock);
-    int rc = found ? KHUB_OK : khub_platform_detect(&found, NULL, err);
+    int rc = found ? KHUB_OK : khub__platform_look(&found, KHUB__WHAT_DECIDES, NULL, err);
     *out = found;
     pthread_mutex_unlock(&lock);
     return rc;

@@ -3,9 +3,11 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "kernel/machine.h"
 #include "kernel/posix/elf.h"
 #include "kernel/posix/loader_words.h"
 #include "platform/libraries.h"
+#include "platform/platform.h"
 #include "tensor/value.h"
 
 #include <dlfcn.h>
@@ -26,11 +28,21 @@ static void *find_loaded(void)
     return dlopen(NULL, RTLD_NOW);
 }
 
+/* What was found when this machine was looked at isn't looked for again. */
+static int find(char **path, khub_error *err)
+{
+    const khub_platform *known = khub__known_machine();
+    const khub_library_info *found = known ? khub__platform_library_of(known, "libtvm_ffi") : NULL;
+    if (!found || found->presence != KHUB_FOUND) return khub__tvm_ffi_path(path, err);
+    *path = khub__strdup(found->path);
+    return *path ? KHUB_OK : khub__fail_memory(err, "looking for libtvm_ffi");
+}
+
 static int load(void **handle, khub_error *err)
 {
     char *path;
     khub__elf elf;
-    int rc = khub__tvm_ffi_path(&path, err);
+    int rc = find(&path, err);
     if (rc != KHUB_OK) return rc;
     rc = khub__elf_open(&elf, path, err);
     if (rc == KHUB_OK) {
