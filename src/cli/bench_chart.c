@@ -1,6 +1,8 @@
 /* khub bench --svg: two bars for each case, and marks for what the machine can do. Lengths are in pixels. */
 #include "bench.h"
 
+#include "model.h"
+
 #include <math.h>
 
 enum {
@@ -53,7 +55,7 @@ static void xml_text(FILE *to, const char *text)
 static int computes(const khub_bench *bench)
 {
     const khub_bench_case *c;
-    for (size_t i = 0; (c = khub_bench_at(bench, i)) != NULL; i++)
+    for (size_t i = 0; (c = cli_model.khub_bench_at(bench, i)) != NULL; i++)
         if (c->flops > COMPUTES * c->bytes) return 1;
     return 0;
 }
@@ -71,7 +73,7 @@ static double rate(const chart *ch, const khub_bench_case *c, const khub_timing 
 /* What the machine can do in this case, in the chart's unit. */
 static double limit(const chart *ch, const khub_bench_case *c)
 {
-    return (ch->flops ? khub_bench_machine_of(ch->bench)->fma_flops : c->copy) / 1e9;
+    return (ch->flops ? cli_model.khub_bench_machine_of(ch->bench)->fma_flops : c->copy) / 1e9;
 }
 
 static int length_of(const char *text)
@@ -88,7 +90,7 @@ static void scale(chart *ch)
     const khub_bench_case *c;
     double bars = 0, limits = 0, least = INFINITY;
     int longest = NAMES_LEAST;
-    for (size_t i = 0; (c = khub_bench_at(ch->bench, i)) != NULL; i++) {
+    for (size_t i = 0; (c = cli_model.khub_bench_at(ch->bench, i)) != NULL; i++) {
         if (c->reason) continue;
         ch->count++;
         ch->standard |= c->standard.samples > 0;
@@ -143,7 +145,7 @@ static const char *unit(const chart *ch)
 
 static void draw_head(const chart *ch)
 {
-    const khub_bench_machine *m = khub_bench_machine_of(ch->bench);
+    const khub_bench_machine *m = cli_model.khub_bench_machine_of(ch->bench);
     fprintf(ch->to,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
             "role=\"img\">\n"
@@ -192,7 +194,7 @@ static void draw_key(const chart *ch)
 static void draw_axis(const chart *ch)
 {
     int bottom = TOP + (int)ch->count * GROUP;
-    double peak = khub_bench_machine_of(ch->bench)->fma_flops / 1e9;
+    double peak = cli_model.khub_bench_machine_of(ch->bench)->fma_flops / 1e9;
     for (int i = 0; i * ch->step <= ch->most; i++) {
         double x = at(ch, i * ch->step);
         fprintf(ch->to, "<path class=\"grid\" d=\"M%.1f %dV%d\"/>", x, TOP - 4, bottom + 4);
@@ -267,7 +269,7 @@ void cli_bench_chart(FILE *to, const khub_bench *bench)
     draw_head(&ch);
     draw_key(&ch);
     draw_axis(&ch);
-    for (size_t i = 0, row = 0; (c = khub_bench_at(bench, i)) != NULL; i++)
+    for (size_t i = 0, row = 0; (c = cli_model.khub_bench_at(bench, i)) != NULL; i++)
         if (!c->reason) draw_case(&ch, c, TOP + 6 + (int)row++ * GROUP);
     fputs("</svg>\n", to);
 }

@@ -1,6 +1,8 @@
 /* khub bench: the table and the JSON. */
 #include "bench.h"
 
+#include "model.h"
+
 #include <math.h>
 
 double cli_bench_rate(double amount, const khub_timing *timing)
@@ -64,7 +66,7 @@ static widths measure(const khub_bench *bench)
 {
     const khub_bench_case *c;
     widths w = {5, 5, 0, 0};
-    for (size_t i = 0; (c = khub_bench_at(bench, i)) != NULL; i++) {
+    for (size_t i = 0; (c = cli_model.khub_bench_at(bench, i)) != NULL; i++) {
         at_least(&w.layer, name_of(c));
         at_least(&w.shape, c->shape);
         w.standard |= c->standard.samples > 0;
@@ -108,7 +110,7 @@ static void print_case(FILE *to, const widths *w, const khub_bench_case *c)
 
 void cli_bench_table(FILE *to, const khub_bench *bench)
 {
-    const khub_bench_machine *m = khub_bench_machine_of(bench);
+    const khub_bench_machine *m = cli_model.khub_bench_machine_of(bench);
     const khub_bench_case *c;
     widths w = measure(bench);
     char cache[16], memory[16], peak[16];
@@ -122,7 +124,7 @@ void cli_bench_table(FILE *to, const khub_bench *bench)
             (double)m->memory_bytes / (1 << 20), cli_bench_number(memory, m->copy_memory / 1e9),
             cli_bench_number(peak, m->fma_flops / 1e9), m->fma_isa);
     print_head(to, &w);
-    for (size_t i = 0; (c = khub_bench_at(bench, i)) != NULL; i++) {
+    for (size_t i = 0; (c = cli_model.khub_bench_at(bench, i)) != NULL; i++) {
         print_case(to, &w, c);
         samples += c->kernel.samples + c->standard.samples;
         outliers += c->kernel.outliers + c->standard.outliers;
@@ -189,7 +191,7 @@ static void json_case(FILE *to, const khub_bench_case *c, int first)
 
 void cli_bench_json(FILE *to, const khub_bench *bench)
 {
-    const khub_bench_machine *m = khub_bench_machine_of(bench);
+    const khub_bench_machine *m = cli_model.khub_bench_machine_of(bench);
     const khub_bench_case *c;
     fputs("{\"kernel\": ", to);
     cli_json_text(to, m->kernel);
@@ -203,7 +205,7 @@ void cli_bench_json(FILE *to, const khub_bench *bench)
     json_number(to, "copy_cache", m->copy_cache, m->copy_cache > 0);
     json_number(to, "copy_memory", m->copy_memory, m->copy_memory > 0);
     fprintf(to, ", \"memory_bytes\": %llu}, \"cases\": [", (unsigned long long)m->memory_bytes);
-    for (size_t i = 0; (c = khub_bench_at(bench, i)) != NULL; i++)
+    for (size_t i = 0; (c = cli_model.khub_bench_at(bench, i)) != NULL; i++)
         json_case(to, c, i == 0);
     fputs("]}\n", to);
 }

@@ -24,7 +24,8 @@ typedef struct cli_command {
     const char *summary;               /* one line of `khub --help` */
     const char *help;                  /* `khub NAME --help`, an example first */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit status */
-    int contained; /* 1: runs in a child process, since it loads kernels: a crash there is a message here */
+    int contained;   /* 1: runs in a child process, since it loads kernels: a crash there is a message here */
+    int needs_model; /* 1: calls functions of libkhub-model (model.h) */
 } cli_command;
 
 extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order of `khub --help` */

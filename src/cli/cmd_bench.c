@@ -2,6 +2,7 @@
 #include "arguments.h"
 #include "bench.h"
 #include "hub.h"
+#include "model.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -107,12 +108,12 @@ static int measure_function(job *j, khub_error *err)
     for (int i = 0; i < j->count && rc == KHUB_OK; i++) {
         cli_argument *a = &j->arguments[i];
         rc = cli_argument_fill(a, err);
-        if (rc == KHUB_OK && a->name && !a->file) rc = khub_bench_fill(&a->array.tensor, err);
+        if (rc == KHUB_OK && a->name && !a->file) rc = cli_model.khub_bench_fill(&a->array.tensor, err);
         values[i] = a->value;
     }
     cli_kernels_begin();
     if (rc == KHUB_OK)
-        rc = khub_bench_function(&j->bench, kernel, j->name, values, j->count, &j->options, err);
+        rc = cli_model.khub_bench_function(&j->bench, kernel, j->name, values, j->count, &j->options, err);
     cli_kernels_end();
     khub_kernel_close(kernel);
     free(values);
@@ -133,7 +134,7 @@ static int measure(job *j, khub_error *err)
     if (rc != KHUB_OK) return rc;
     j->get.hub = &j->hub.options;
     j->options.get = &j->get;
-    rc = khub_bench_layer(&j->bench, j->kernel, j->layer ? j->layer : j->name, &j->options, err);
+    rc = cli_model.khub_bench_layer(&j->bench, j->kernel, j->layer ? j->layer : j->name, &j->options, err);
     cli_hub_end();
     end_progress();
     return rc;
@@ -182,7 +183,7 @@ static int run(int argc, char **argv)
             (j.json ? cli_bench_json : cli_bench_table)(stdout, j.bench);
         if (rc == KHUB_OK) status = write_chart(&j);
     }
-    khub_bench_free(j.bench);
+    cli_model.khub_bench_free(j.bench);
     for (int i = 0; i < j.count; i++)
         cli_argument_free(&j.arguments[i]);
     free(j.arguments);
@@ -229,4 +230,5 @@ const cli_command cli_bench = {
         "    --variant NAME    that build and no other\n" CLI_HUB_HELP,
     .run = run,
     .contained = 1,
+    .needs_model = 1,
 };

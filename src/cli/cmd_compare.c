@@ -1,5 +1,6 @@
 /* khub compare: what a kernel does to the numbers. */
 #include "hub.h"
+#include "model.h"
 
 #include <khub/compare.h>
 
@@ -49,7 +50,7 @@ static void print_findings(const khub_compare_layer *layer)
         const khub_finding *f = &layer->findings[i];
         if (f->verdict != KHUB_VERDICT_NO) continue;
         cli_print(stdout, "  %s: %" PRIu64 " of %" PRIu64 "; first in %s: %s\n",
-                  khub_check_name((khub_check)i), f->failed, f->tried, f->name, f->words);
+                  cli_model.khub_check_name((khub_check)i), f->failed, f->tried, f->name, f->words);
     }
 }
 
@@ -153,7 +154,7 @@ static void json_findings(const khub_compare_layer *layer)
     for (int i = 0; i < KHUB_CHECKS; i++) {
         const khub_finding *f = &layer->findings[i];
         printf("%s\"%s\": {\"kept\": %s, \"tried\": %" PRIu64 ", \"failed\": %" PRIu64, i ? ", " : "",
-               khub_check_name((khub_check)i), json_verdict(f->verdict), f->tried, f->failed);
+               cli_model.khub_check_name((khub_check)i), json_verdict(f->verdict), f->tried, f->failed);
         if (f->verdict == KHUB_VERDICT_NO) {
             json_text("case", f->name);
             json_text("what", f->words);
@@ -202,7 +203,7 @@ static int print_report(const khub_compare_report *report, int json)
     const khub_compare_layer *layer;
     int status = EXIT_DONE;
     if (json) putchar('[');
-    for (size_t i = 0; (layer = khub_compare_at(report, i)) != NULL; i++) {
+    for (size_t i = 0; (layer = cli_model.khub_compare_at(report, i)) != NULL; i++) {
         if (i) fputs(json ? ",\n" : "\n", stdout);
         if (json)
             json_layer(layer);
@@ -273,11 +274,11 @@ static int run(int argc, char **argv)
     how.get = &get;
     khub_compare_report *report;
     if (cli_hub_begin(&hub, &err) != KHUB_OK) return cli_fail(&err);
-    int rc = khub_compare(&report, argv[1], n > 1 ? argv[2] : NULL, &how, &err);
+    int rc = cli_model.khub_compare(&report, argv[1], n > 1 ? argv[2] : NULL, &how, &err);
     cli_hub_end();
     if (rc != KHUB_OK) return cli_fail(&err);
     int status = print_report(report, json);
-    khub_compare_free(report);
+    cli_model.khub_compare_free(report);
     return status;
 }
 
@@ -310,4 +311,5 @@ const cli_command cli_compare = {
             "                      the exact result as LAYER.ARG.exact.npy\n"
             "    --variant NAME    that build and no other\n" CLI_HUB_HELP,
     .run = run,
+    .needs_model = 1,
 };

@@ -1,6 +1,7 @@
 /* khub embed: sentences in, vectors out. */
 #include "filling.h"
 #include "lines.h"
+#include "model.h"
 #include "model_dir.h"
 #include "report.h"
 #include "shadow.h"
@@ -82,7 +83,7 @@ static int fill_slots(struct job *job, khub_report **report, khub_error *err)
     options.hub = &job->hub.options;
     rc = cli_hub_begin(&job->hub, err);
     if (rc != KHUB_OK) return rc;
-    rc = khub_kernelize(khub_model_layers(job->model), &options, report, err);
+    rc = khub_kernelize(cli_model.khub_model_layers(job->model), &options, report, err);
     cli_hub_end();
     return rc;
 }
@@ -122,7 +123,7 @@ static void print_shadow(const struct job *job)
 /* What only the calls could show; where print_report writes. */
 static void print_retried(const struct job *job)
 {
-    const khub_layers *layers = khub_model_layers(job->model);
+    const khub_layers *layers = cli_model.khub_model_layers(job->model);
     if (!job->report || job->how.on_error != KHUB_ON_ERROR_STANDARD) return;
     if (job->json)
         cli_report_retried_json(stdout, layers);
@@ -187,7 +188,7 @@ static int embed(struct job *job, const char *const *texts, const size_t *length
     if (rc != KHUB_OK) return rc;
     float *rows = job->rows + (job->out ? job->done * job->width : 0);
     cli_kernels_begin();
-    rc = khub_model_embed(job->model, texts, lengths, count, rows, &info, err);
+    rc = cli_model.khub_model_embed(job->model, texts, lengths, count, rows, &info, err);
     if (rc == KHUB_OK && job->shadow.pattern)
         rc = cli_shadow_embed(&job->shadow, texts, lengths, count, rows, err);
     cli_kernels_end();
@@ -261,12 +262,12 @@ static void say(const struct job *job)
     if (info->truncated)
         cli_note("%zu of %zu texts are longer than the %zu tokens that the model takes and were cut (the "
                  "first: %s %zu)",
-                 info->truncated, job->done, khub_model_max_tokens(job->model), unit,
+                 info->truncated, job->done, cli_model.khub_model_max_tokens(job->model), unit,
                  info->first_truncated + 1);
     if (info->invalid_utf8)
         cli_note("%zu of %zu texts aren't UTF-8; what is broken was read as U+FFFD (the first: %s %zu)",
                  info->invalid_utf8, job->done, unit, info->first_invalid + 1);
-    cli_filling_say(khub_model_layers(job->model));
+    cli_filling_say(cli_model.khub_model_layers(job->model));
 }
 
 static int work(struct job *job, khub_error *err)
@@ -276,12 +277,12 @@ static int work(struct job *job, khub_error *err)
     options.threads = (unsigned)job->threads;
     char *dir;
     int rc = cli_model_dir(&dir, job->model_name, CLI_MODEL_WHOLE, &job->hub, err);
-    if (rc == KHUB_OK) rc = khub_model_open(&job->model, dir, &options, err);
+    if (rc == KHUB_OK) rc = cli_model.khub_model_open(&job->model, dir, &options, err);
     free(dir);
     if (rc == KHUB_OK) rc = use_kernels(job, err);
     if (rc == KHUB_OK && job->shadow.pattern) rc = cli_shadow_begin(&job->shadow, job->model, err);
     if (rc != KHUB_OK || !has_texts(job)) return rc;
-    job->width = khub_model_width(job->model);
+    job->width = cli_model.khub_model_width(job->model);
     rc = job->file ? embed_file(job, err)
                    : embed(job, (const char *const *)job->texts, NULL, job->text_count, err);
     if (rc == KHUB_OK && job->out) rc = write_rows(job, err);
@@ -407,10 +408,11 @@ static int run(int argc, char **argv)
     }
     cli_shadow_end(&job.shadow);
     khub_mapping_free(job.mapping);
-    khub_model_close(job.model);
+    cli_model.khub_model_close(job.model);
     free(job.rows);
     free(joined);
     return status;
 }
 
-const cli_command cli_embed = {"embed", "sentences in, vectors out", help, run, 1};
+const cli_command cli_embed = {"embed",         "sentences in, vectors out", help, run, .contained = 1,
+                               .needs_model = 1};

@@ -1,5 +1,6 @@
 /* khub tokenize: texts as ids. */
 #include "lines.h"
+#include "model.h"
 #include "model_dir.h"
 
 #include <khub/tokenizer.h>
@@ -46,7 +47,7 @@ static void print_tokens(const khub_tokens *tokens, const khub_tokenizer *tokeni
     print_ids(tokens);
     fputs(",\"tokens\":[", stdout);
     for (size_t i = 0; i < tokens->count; i++) {
-        const char *token = khub_tokenizer_token(tokenizer, tokens->ids[i]);
+        const char *token = cli_model.khub_tokenizer_token(tokenizer, tokens->ids[i]);
         if (i) fputc(',', stdout);
         cli_json_text(stdout, token);
     }
@@ -64,7 +65,8 @@ static int print_text(tokenize *t, const char *text, size_t length)
 {
     khub_error err = {0};
     khub_tokens tokens;
-    if (khub_tokenizer_encode(&tokens, t->tokenizer, text, length, (size_t)t->max_tokens, &err) != KHUB_OK)
+    if (cli_model.khub_tokenizer_encode(&tokens, t->tokenizer, text, length, (size_t)t->max_tokens, &err) !=
+        KHUB_OK)
         return cli_fail(&err);
     if (t->with_tokens)
         print_tokens(&tokens, t->tokenizer);
@@ -74,7 +76,7 @@ static int print_text(tokenize *t, const char *text, size_t length)
     t->texts++;
     count(&t->invalid, &t->first_invalid, tokens.invalid_utf8, t->texts);
     count(&t->truncated, &t->first_truncated, tokens.truncated, t->texts);
-    khub_tokens_free(&tokens);
+    cli_model.khub_tokens_free(&tokens);
     return ferror(stdout) ? EXIT_FAILED : EXIT_DONE; /* main says what became of stdout */
 }
 
@@ -133,12 +135,13 @@ static int run(int argc, char **argv)
     if (!texts == !file) return cli_usage("tokenize", "it takes texts or --file LINES");
     khub_error err = {0};
     int rc = cli_model_dir(&dir, model, CLI_MODEL_TOKENIZER, &hub, &err);
-    if (rc == KHUB_OK) rc = khub_tokenizer_open(&t.tokenizer, dir, &err);
+    if (rc == KHUB_OK) rc = cli_model.khub_tokenizer_open(&t.tokenizer, dir, &err);
     free(dir);
     if (rc != KHUB_OK) return cli_fail(&err);
     int status = file ? print_lines(&t, file) : print_arguments(&t, texts, argv);
-    khub_tokenizer_close(t.tokenizer);
+    cli_model.khub_tokenizer_close(t.tokenizer);
     return status;
 }
 
-const cli_command cli_tokenize = {"tokenize", "texts as the ids that a model takes", help, run, 0};
+const cli_command cli_tokenize = {"tokenize", "texts as the ids that a model takes", help, run,
+                                  .needs_model = 1};

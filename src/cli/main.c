@@ -1,5 +1,6 @@
 /* khub COMMAND …: finds the command in the table, runs it, and makes sure that what it printed arrived. */
 #include "cli.h"
+#include "model.h"
 
 #include <errno.h>
 
@@ -78,6 +79,7 @@ static int run_command(int argc, char **argv)
         fputs(command->help, stdout);
         return EXIT_DONE;
     }
+    if (command->needs_model && cli_model_open_library() != EXIT_DONE) return EXIT_FAILED;
     return command->contained ? cli_contain(command, argc, argv) : command->run(argc, argv);
 }
 

@@ -1,5 +1,6 @@
 #include "shadow.h"
 
+#include "model.h"
 #include "paths.h"
 
 #include <inttypes.h>
@@ -14,13 +15,13 @@ static const char *pattern_of(const cli_shadow *shadow)
 int cli_shadow_begin(cli_shadow *shadow, khub_model *model, khub_error *err)
 {
     shadow->model = model;
-    return khub_layers_shadow(khub_model_layers(model), pattern_of(shadow), 1, err);
+    return khub_layers_shadow(cli_model.khub_model_layers(model), pattern_of(shadow), 1, err);
 }
 
 static int make_room(cli_shadow *shadow, size_t count, khub_error *err)
 {
     if (count <= shadow->capacity) return KHUB_OK;
-    float *grown = realloc(shadow->rows, count * khub_model_width(shadow->model) * sizeof(float));
+    float *grown = realloc(shadow->rows, count * cli_model.khub_model_width(shadow->model) * sizeof(float));
     if (!grown) return cli_no_memory(err);
     shadow->rows = grown;
     shadow->capacity = count;
@@ -29,7 +30,7 @@ static int make_room(cli_shadow *shadow, size_t count, khub_error *err)
 
 static int compare(cli_shadow *shadow, size_t count, const float *standard, khub_error *err)
 {
-    const int64_t shape[2] = {(int64_t)count, (int64_t)khub_model_width(shadow->model)};
+    const int64_t shape[2] = {(int64_t)count, (int64_t)cli_model.khub_model_width(shadow->model)};
     khub_tensor with = khub_tensor_f32(shadow->rows, 2, shape),
                 without = khub_tensor_f32((float *)(uintptr_t)standard, 2, shape);
     return khub_comparison_add(&shadow->output, &with, &without, err);
@@ -38,10 +39,11 @@ static int compare(cli_shadow *shadow, size_t count, const float *standard, khub
 int cli_shadow_embed(cli_shadow *shadow, const char *const *texts, const size_t *lengths, size_t count,
                      const float *standard, khub_error *err)
 {
-    khub_layers *layers = khub_model_layers(shadow->model);
+    khub_layers *layers = cli_model.khub_model_layers(shadow->model);
     int rc = make_room(shadow, count, err);
     if (rc == KHUB_OK) rc = khub_layers_shadow(layers, pattern_of(shadow), 0, err);
-    if (rc == KHUB_OK) rc = khub_model_embed(shadow->model, texts, lengths, count, shadow->rows, NULL, err);
+    if (rc == KHUB_OK)
+        rc = cli_model.khub_model_embed(shadow->model, texts, lengths, count, shadow->rows, NULL, err);
     if (rc == KHUB_OK) rc = compare(shadow, count, standard, err);
     if (rc == KHUB_OK) rc = khub_layers_shadow(layers, pattern_of(shadow), 1, err);
     return rc;
@@ -127,7 +129,7 @@ void cli_shadow_table(FILE *to, const cli_shadow *shadow)
 {
     int width = 5;
     group *groups;
-    size_t count = group_slots(&groups, khub_model_layers(shadow->model));
+    size_t count = group_slots(&groups, cli_model.khub_model_layers(shadow->model));
     if (!groups) {
         cli_fail_memory();
         return;
@@ -217,7 +219,7 @@ static void json_slot(FILE *to, const khub_slot *slot, const khub_shadow *shadow
 
 void cli_shadow_json(FILE *to, const cli_shadow *shadow)
 {
-    const khub_layers *layers = khub_model_layers(shadow->model);
+    const khub_layers *layers = cli_model.khub_model_layers(shadow->model);
     const khub_slot *slot;
     const char *before = "";
     khub_shadow sums;
