@@ -10,8 +10,14 @@ int khub__held_bytes(khub__bytes *out, const khub__held *held, const char *path,
                           (unsigned long long)held->size, most);
     out->data = khub__malloc((size_t)held->size + 1);
     if (!out->data) return khub__fail_memory(err, "reading a file");
-    khub__stream stream = khub__held_stream(held, path);
     out->length = (size_t)held->size;
     out->data[out->length] = 0;
-    return khub__stream_read(&stream, out->data, out->length, err);
+    for (size_t done = 0; done < out->length;) {
+        int64_t n = khub__held_read(held, out->data + done, out->length - done, done);
+        if (n < 0) return khub__fail_errno(err, path, "read it");
+        if (n == 0)
+            return khub__fail(err, KHUB_E_FORMAT, "%s: ends %zu bytes too early", path, out->length - done);
+        done += (size_t)n;
+    }
+    return KHUB_OK;
 }

@@ -60,15 +60,19 @@ static const char first[] = "khub receipt 2\n", digest_holds[] = "digest holds\n
 
 /* ---- reading ---- */
 
-/* Nobody else may write to the file, now or by what he opened before, nor put another in its place. */
+/* Nobody else may write to the file, now or by what he opened before, nor put another in its place. What it
+ * is is asked of the open file, not of its name: one look less. */
 static int read_ours(khub__bytes *out, const khub__store *store, const char *path, khub_error *err)
 {
-    char full[KHUB__DISK_PATH_MAX];
+    char full[KHUB__DISK_PATH_MAX], directory[KHUB__LAYOUT_MAX];
     memset(out, 0, sizeof(*out));
     if (khub__disk_path(full, store, path) != 0) return khub__fail(err, KHUB_E_IO, "%s: is too long", path);
     khub__held held = {.fd = -1};
-    int rc = khub__disk_is_ours(store, path, err);
-    if (rc == KHUB_OK) rc = khub__hold(&held, full, err);
+    khub__copy(directory, (size_t)(khub__path_name(path) - path), path);
+    int rc = khub__disk_is_ours(store, directory, err);
+    if (rc == KHUB_OK) rc = khub__hold_no_link(&held, full, err);
+    if (rc == KHUB_OK && held.others)
+        rc = khub__fail(err, KHUB_E_UNTRUSTED, "%s: another user may write to it", full);
     if (rc == KHUB_OK) rc = khub__held_bytes(out, &held, full, RECEIPT_MAX, err);
     if (rc == KHUB_OK && !khub__held_still(&held))
         rc = khub__fail(err, KHUB_E_UNTRUSTED, "%s: somebody may be writing to it", full);

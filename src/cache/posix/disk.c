@@ -36,8 +36,12 @@ int khub__disk_absolute(char **out, const char *path, khub_error *err)
 
 int khub__disk_path(char out[KHUB__DISK_PATH_MAX], const khub__store *store, const char *path)
 {
-    int n = snprintf(out, KHUB__DISK_PATH_MAX, "%s/%s", store->folder, path);
-    return n > 0 && n < KHUB__DISK_PATH_MAX ? 0 : -1;
+    size_t folder = strlen(store->folder), length = strlen(path);
+    if (folder + length + 2 > KHUB__DISK_PATH_MAX) return -1;
+    memcpy(out, store->folder, folder);
+    out[folder] = '/';
+    memcpy(out + folder + 1, path, length + 1);
+    return 0;
 }
 
 /* What puts the cache elsewhere. */

@@ -13,25 +13,10 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_UPS = 16 };
-
-/* This process's directory for such directories. It stays until the process ends: a library may look beside
- * itself later, and must not find what another user made under the same name. */
-static struct {
-    pthread_mutex_t lock; /* guards the two below */
-    pid_t owner;          /* a child of fork makes its own */
-    char path[PATH_MAX];
-} room = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-__attribute__((destructor)) static void leave_room(void)
-{
-    if (room.owner == getpid()) rmdir(room.path);
-}
 
 static unsigned next_number(void)
 {
@@ -54,57 +39,12 @@ static int KHUB_PRINTF(2, 3) write_path(char out[PATH_MAX], const char *format, 
 /* "/proc/self/fd/7", spelled as no other: "/" and "/." between the parts are the number's bits. */
 static void name_number(char out[PATH_MAX], int fd, unsigned number)
 {
-    char bits[2 * 8 * sizeof(number) + 1];
-    size_t n = 0;
+    char *at = stpcpy(out, "/proc/self/fd");
     for (; number; number >>= 1) {
-        bits[n++] = '/';
-        if (number & 1) bits[n++] = '.';
+        *at++ = '/';
+        if (number & 1) *at++ = '.';
     }
-    bits[n] = 0;
-    snprintf(out, PATH_MAX, "/proc/self/fd%s/%d", bits, fd);
-}
-
-/* 1: what this user makes in there, nobody else can take away. */
-static int is_safe(const char *base)
-{
-    struct stat st;
-    if (base[0] != '/' || stat(base, &st) != 0 || !S_ISDIR(st.st_mode)) return 0;
-    if (st.st_uid != 0 && st.st_uid != geteuid()) return 0;
-    return !(st.st_mode & (S_IWGRP | S_IWOTH)) || (st.st_mode & S_ISVTX);
-}
-
-/* Memory first: on a disk it takes longer than all the rest. */
-static int make_room(void)
-{
-    const char *const bases[] = {getenv("XDG_RUNTIME_DIR"), "/dev/shm", getenv("TMPDIR"), "/tmp"};
-    errno = EACCES;
-    for (size_t i = 0; i < sizeof(bases) / sizeof(*bases); i++) {
-        uint64_t random = 0;
-        if (!bases[i] || !is_safe(bases[i])) continue;
-        if (getrandom(&random, sizeof(random), 0) < 0) random = next_number();
-        if (write_path(room.path, "%s/khub-%ld-%016llx", bases[i], (long)getpid(),
-                       (unsigned long long)random) == 0 &&
-            mkdir(room.path, 0700) == 0)
-            return 0;
-    }
-    return -1;
-}
-
-static int is_room(void)
-{
-    struct stat st;
-    return room.owner == getpid() && lstat(room.path, &st) == 0 && S_ISDIR(st.st_mode) &&
-           st.st_uid == geteuid() && !(st.st_mode & (S_IRWXG | S_IRWXO));
-}
-
-static int find_room(char out[PATH_MAX])
-{
-    pthread_mutex_lock(&room.lock);
-    int rc = is_room() ? 0 : make_room();
-    room.owner = rc == 0 ? getpid() : 0;
-    if (rc == 0) memcpy(out, room.path, sizeof(room.path));
-    pthread_mutex_unlock(&room.lock);
-    return rc;
+    snprintf(at, 20, "/%d", fd);
 }
 
 /* How often a search path goes up from where the library is: so many directories must be between it and what
@@ -155,17 +95,16 @@ static int link_to(const khub__entrance *e, const khub__proven_file *file)
     char path[PATH_MAX], target[64];
     snprintf(target, sizeof(target), "/proc/self/fd/%d", file->held.fd);
     if (write_path(path, "%s/%s", e->dir, file->name) != 0) return -1;
-    return make_dirs(path, e->own) != 0 ? -1 : symlink(target, path);
+    return make_dirs(path, strlen(e->room.path)) != 0 ? -1 : symlink(target, path);
 }
 
 static int make_links(khub__entrance *e, size_t ups)
 {
-    char base[PATH_MAX], deeper[2 * MOST_UPS + 1] = "";
+    char deeper[2 * MOST_UPS + 1] = "";
     for (size_t i = 0; i < ups; i++)
         memcpy(deeper + 2 * i, "/d", 3);
-    if (find_room(base) != 0) return -1;
-    e->own = strlen(base);
-    if (write_path(e->dir, "%s/%u%s", base, next_number(), deeper) != 0) {
+    if (khub__room_make(&e->room) != 0) return -1;
+    if (write_path(e->dir, "%s%s", e->room.path, deeper) != 0) {
         e->dir[0] = 0;
         return -1;
     }
@@ -183,20 +122,27 @@ static void remove_dirs(char path[PATH_MAX], size_t from)
     }
 }
 
-static void remove_links(const khub__entrance *e)
+static void remove_links(khub__entrance *e)
 {
     char path[PATH_MAX];
+    int saved = errno;
     for (size_t i = 0; e->dir[0] && i < e->proven->count; i++) {
         if (write_path(path, "%s/%s", e->dir, e->proven->files[i].name) != 0) continue;
         unlink(path);
-        remove_dirs(path, e->own);
+        remove_dirs(path, strlen(e->room.path));
     }
+    khub__room_leave(&e->room);
+    e->dir[0] = 0;
+    errno = saved;
 }
 
 int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const char *build, const char *name,
                         khub_error *err)
 {
-    *out = (khub__entrance){.build = build, .name = name, .proven = proven};
+    out->build = build;
+    out->name = name;
+    out->proven = proven;
+    out->dir[0] = out->path[0] = out->room.path[0] = 0; /* not all of it: it is long */
     if (proven->count == 1) {
         name_number(out->path, proven->files[0].held.fd, next_number());
         return KHUB_OK;
@@ -205,12 +151,11 @@ int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const c
     int rc = check_search(&ups, proven, build, err);
     if (rc != KHUB_OK) return rc;
     if (make_links(out, ups) == 0) return KHUB_OK;
-    int e = errno;
     remove_links(out);
     return khub__fail(err, KHUB_E_IO,
                       "%s/%s: no private directory to load it through can be made: %s; looked at "
                       "XDG_RUNTIME_DIR, /dev/shm, TMPDIR and /tmp",
-                      build, name, strerror(e));
+                      build, name, strerror(errno));
 }
 
 /* The loader's entry for `opened` gets the name that the file has in the build, for good. */
@@ -243,7 +188,6 @@ void khub__entrance_close(khub__entrance *entrance, void *handle)
 {
     if (handle) rename_all(entrance, handle);
     remove_links(entrance);
-    entrance->dir[0] = 0;
 }
 
 char *khub__entrance_words(const khub__entrance *e, const char *words)

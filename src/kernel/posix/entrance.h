@@ -4,6 +4,7 @@
 #ifndef KERNEL_POSIX_ENTRANCE_H
 #define KERNEL_POSIX_ENTRANCE_H
 
+#include "kernel/posix/room.h"
 #include "trust/proven.h"
 
 #include <limits.h>
@@ -13,8 +14,8 @@ typedef struct khub__entrance {
     const char *build;   /* the directory that the files are from; borrowed */
     const char *name;    /* of the library in it; borrowed */
     const khub__proven *proven;
-    char dir[PATH_MAX]; /* of links to all proven libraries; "": there is none */
-    size_t own;         /* length of the part of `dir` that was there before */
+    char dir[PATH_MAX]; /* of links to all proven libraries, in the room; "": there is none */
+    khub__room room;
 } khub__entrance;
 
 /* For the library `name` of `build`, which is among the proven ones. A library alone is opened by its number
@@ -25,7 +26,7 @@ int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const c
                         khub_error *err);
 
 /* The loader has them: from now on they go by their paths in `build`, for debuggers and for whoever asks
- * dladdr. `handle` may be NULL (the loader refused). The directory is removed. */
+ * dladdr. `handle` may be NULL (the loader refused). The room is left. */
 void khub__entrance_close(khub__entrance *entrance, void *handle);
 
 /* `words` with the paths that the files have in `build`; the caller's, NULL: no memory. */

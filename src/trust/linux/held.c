@@ -103,16 +103,28 @@ static int above_zero(int fd)
     return other;
 }
 
-int khub__hold(khub__held *out, const char *path, khub_error *err)
+static int hold(khub__held *out, const char *path, int more, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
     /* O_NONBLOCK: a pipe that nobody writes to must not stop us before we know that it is one */
-    out->fd = above_zero(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    out->fd = above_zero(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more));
+    if (out->fd < 0 && (more & O_NOFOLLOW) && errno == ELOOP)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: is a link, not a file", path);
     if (out->fd < 0) return khub__fail_errno(err, path, "open it");
     out->leased = lease(out->fd);
     int rc = look(out, path, err);
     if (rc != KHUB_OK) khub__held_drop(out);
     return rc;
+}
+
+int khub__hold(khub__held *out, const char *path, khub_error *err)
+{
+    return hold(out, path, 0, err);
+}
+
+int khub__hold_no_link(khub__held *out, const char *path, khub_error *err)
+{
+    return hold(out, path, O_NOFOLLOW, err);
 }
 
 static int copy_bytes(int to, const khub__held *from, uint64_t *copied)
