@@ -110,6 +110,14 @@ KHUB_API const khub_tensor *khub_value_tensor(const khub_value *value);
 /* The text in a value (string, small string, C string), borrowed from it; NULL when it holds none. */
 KHUB_API const char *khub_value_text(const khub_value *value, size_t *length);
 
+/* The values in an array (several results, a list), borrowed from it; NULL and 0 when it holds none. */
+KHUB_API const khub_value *khub_value_items(const khub_value *value, size_t *count);
+
+/* Makes *out an array of copies of `count` values, as an argument that is a list. Objects among them live as
+ * long as the array; what borrows (a khub_tensor, a C string) must outlive it. *out is the caller's
+ * (khub_value_release). KHUB_E_INVAL, KHUB_E_NOMEM; then *out is None. */
+KHUB_API int khub_value_array(khub_value *out, const khub_value *items, size_t count, khub_error *err);
+
 /* Gives up what a result holds and makes it None. NULL is a no-op. */
 KHUB_API void khub_value_release(khub_value *value);
 

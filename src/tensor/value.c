@@ -2,6 +2,7 @@
 #include "tensor/value.h"
 
 #include "base/error.h"
+#include "tensor/object.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -70,7 +71,12 @@ void khub_value_release(khub_value *value)
 {
     if (!value) return;
     const khub__value_runtime *runtime = runtime_in_use();
-    if (value->type >= KHUB_TYPE_OBJECT && value->as.ptr && runtime) runtime->release(value->as.ptr);
+    if (value->type >= KHUB_TYPE_OBJECT && value->as.ptr) {
+        if (runtime)
+            runtime->release(value->as.ptr);
+        else
+            khub__object_release(value->as.ptr); /* one that we made: nobody else could have */
+    }
     *value = khub_arg_none();
 }
 

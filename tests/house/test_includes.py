@@ -4,7 +4,7 @@ import re
 import pytest
 from house import PUBLIC_HEADERS, SOURCE, sources
 
-ORDER = ["base", "platform", "variant", "tensor", "numerics", "hub", "cache", "trust", "fetch", "kernel", "publish", "layer", "ops", "model", "measure", "serve"]
+ORDER = ["base", "platform", "variant", "tensor", "torch", "numerics", "hub", "cache", "trust", "fetch", "kernel", "publish", "layer", "ops", "model", "measure", "serve"]
 
 # The folder that implements each public header: a folder may use those of the folders before it.
 HOME = {

@@ -1,0 +1,172 @@
+#include "torch/tensor.h"
+
+#include "base/error.h"
+#include "tensor/array.h"
+#include "tensor/object.h"
+#include "torch/torch.h"
+
+enum { MAX_NDIM = 64 }; /* libtorch's own limit for most operators */
+
+static int fail_shape(const khub_tensor *t, khub_error *err)
+{
+    if (t->ndim > MAX_NDIM)
+        return khub__fail(err, KHUB_E_INVAL, "has %d dimensions, at most %d can be passed", (int)t->ndim,
+                          MAX_NDIM);
+    if (t->ndim < 0 || (t->ndim > 0 && !t->shape)) return khub__fail(err, KHUB_E_INVAL, "has no shape");
+    char text[128];
+    return khub__fail(err, KHUB_E_INVAL, "has the shape %s%s", khub__shape_text(text, t->ndim, t->shape),
+                      t->data ? "" : " and no data");
+}
+
+static int fail_device(const khub_tensor *t, khub_error *err)
+{
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "is on a device of DLPack's type %d, %s", (int)t->device.type,
+                      khub__torch_device(t->device.type) < 0 ? "which libtorch doesn't know"
+                                                             : "and libtorch was opened for the CPU alone");
+}
+
+/* Row-major strides, and whether the shape can be read at all. */
+static int row_major(int64_t *strides, const khub_tensor *t)
+{
+    int64_t step = 1;
+    for (int32_t i = t->ndim; i-- > 0;) {
+        strides[i] = step;
+        if (t->shape[i] < 0 || (t->shape[i] > 1 && step > INT64_MAX / t->shape[i])) return 0;
+        if (t->shape[i] > 1) step *= t->shape[i];
+    }
+    return 1;
+}
+
+static int is_readable(const khub_tensor *t, const int64_t *strides)
+{
+    for (int32_t i = 0; i < t->ndim; i++)
+        if (t->shape[i] < 0 || strides[i] < 0) return 0;
+    return 1;
+}
+
+static int needs_data(const khub_tensor *t)
+{
+    for (int32_t i = 0; i < t->ndim; i++)
+        if (t->shape[i] == 0) return 0;
+    return 1;
+}
+
+static void give_up_owner(void *data, void *owner)
+{
+    (void)data;
+    khub__object_release(owner);
+}
+
+static int wrap(khub__aten_tensor **out, const khub_tensor *t, const int64_t *strides, int32_t dtype,
+                int32_t device, void *owner)
+{
+    void *data = t->data ? (char *)t->data + t->byte_offset : NULL;
+    int32_t index =
+        device == khub__torch_device(KHUB_DEVICE_CPU) ? -1 : t->device.id; /* as ATen's own have it */
+    int32_t strided = 0;                                                   /* at::Layout's first */
+    if (!owner || !data || !khub__torch.from_blob)
+        return khub__torch.from_blob_2(data, t->ndim, t->shape, strides, 0, dtype, device, index, out,
+                                       strided, NULL, 0);
+    khub__object_retain(owner);
+    return khub__torch.from_blob(data, t->ndim, t->shape, strides, 0, dtype, device, index, out, strided,
+                                 NULL, 0, give_up_owner, owner);
+}
+
+int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void *owner, khub_error *err)
+{
+    int64_t own[MAX_NDIM];
+    const int64_t *strides = t->strides ? t->strides : own;
+    if (t->ndim < 0 || t->ndim > MAX_NDIM || (t->ndim > 0 && !t->shape)) return fail_shape(t, err);
+    if (!t->strides && !row_major(own, t)) return fail_shape(t, err);
+    if (!is_readable(t, strides)) return fail_shape(t, err);
+    if (!t->data && needs_data(t)) return fail_shape(t, err);
+    int32_t dtype = khub__torch_dtype(t->dtype), device = khub__torch_device(t->device.type);
+    char text[32];
+    if (dtype < 0)
+        return khub__fail(err, KHUB_E_UNSUPPORTED, "is of %s, which libtorch hasn't",
+                          khub_dtype_name(t->dtype, text));
+    if (device < 0 || (device != khub__torch_device(KHUB_DEVICE_CPU) && !khub__torch_is_open(1)))
+        return fail_device(t, err);
+    if (wrap(out, t, strides, dtype, device, owner) == 0) return KHUB_OK;
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "can't be passed: %s",
+                      khub__torch.what ? khub__torch.what() : "libtorch says why on stderr");
+}
+
+/* A tensor that came back: laid out as tvm-ffi's, with what it owns behind. */
+typedef struct tensor_object {
+    khub__object header;
+    khub_tensor cell;
+    khub__aten_tensor *own;
+    int64_t extents[]; /* shape, then strides: libtorch's own may change under a later call */
+} tensor_object;
+
+static void destroy_tensor(void *object)
+{
+    khub__torch.delete_tensor(((tensor_object *)object)->own);
+}
+
+/* All but the extents. NULL, or what it is that no khub_tensor can be. */
+static const char *fill(khub_tensor *out, khub__aten_tensor *tensor)
+{
+    int32_t dtype = -1, device = -1, index = 0;
+    khub__torch.get_dtype(tensor, &dtype);
+    khub__torch.get_device_type(tensor, &device);
+    khub__torch.get_device_index(tensor, &index);
+    out->dtype = khub__torch_dtype_of(dtype);
+    out->device.type = khub__torch_device_of(device);
+    out->device.id = index < 0 ? 0 : index;
+    if (!out->dtype.bits) return "a dtype that khub doesn't know";
+    if (!out->device.type) return "on a device that khub doesn't know";
+    return khub__torch.get_data(tensor, &out->data) == 0 ? NULL : "without memory";
+}
+
+static int32_t ndim_of(khub__aten_tensor *tensor)
+{
+    int64_t ndim = 0;
+    bool defined = true;
+    if (khub__torch.is_defined) khub__torch.is_defined(tensor, &defined);
+    if (!defined || khub__torch.get_ndim(tensor, &ndim) != 0) return -1;
+    return (int32_t)ndim;
+}
+
+static int is_strided(khub__aten_tensor *tensor)
+{
+    int32_t layout = 0;
+    if (khub__torch.get_layout) khub__torch.get_layout(tensor, &layout);
+    return layout == khub__torch_layout("strided", 7);
+}
+
+/* After a failure the tensor is still the caller's. */
+static int give(khub_value *out, khub__aten_tensor *tensor, int32_t ndim, khub_error *err)
+{
+    int64_t *sizes, *strides;
+    khub_tensor cell = {.ndim = ndim};
+    if (!is_strided(tensor) || khub__torch.get_sizes(tensor, &sizes) != 0 ||
+        khub__torch.get_strides(tensor, &strides) != 0)
+        return khub__fail(err, KHUB_E_UNSUPPORTED, "is a tensor without strides (sparse, nested, …)");
+    const char *fault = fill(&cell, tensor);
+    if (fault) return khub__fail(err, KHUB_E_UNSUPPORTED, "is a tensor %s", fault);
+    tensor_object *object = khub__object_make(
+        KHUB_TYPE_TENSOR, sizeof(*object) + 2 * (size_t)ndim * sizeof(int64_t), destroy_tensor);
+    if (!object) return khub__fail_memory(err, "taking a tensor from libtorch");
+    object->own = tensor;
+    object->cell = cell;
+    object->cell.shape = object->extents;
+    object->cell.strides = object->extents + ndim;
+    if (ndim) {
+        memcpy(object->cell.shape, sizes, (size_t)ndim * sizeof(int64_t));
+        memcpy(object->cell.strides, strides, (size_t)ndim * sizeof(int64_t));
+    }
+    out->type = KHUB_TYPE_TENSOR;
+    out->as.ptr = object;
+    return KHUB_OK;
+}
+
+int khub__torch_tensor_give(khub_value *out, khub__aten_tensor *tensor, khub_error *err)
+{
+    *out = khub_arg_none();
+    int32_t ndim = tensor ? ndim_of(tensor) : -1;
+    int rc = ndim < 0 ? KHUB_OK : give(out, tensor, ndim, err);
+    if (tensor && out->type == KHUB_TYPE_NONE) khub__torch.delete_tensor(tensor);
+    return rc;
+}

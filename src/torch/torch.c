@@ -1,0 +1,51 @@
+#include "torch/torch.h"
+
+#include "torch/library.h"
+#include "torch/shim.h"
+
+#include <stdatomic.h>
+#include <threads.h>
+
+static mtx_t lock; /* guards opening; libtorch's constructors don't call us */
+static once_flag once = ONCE_FLAG_INIT;
+static atomic_int is_open[2]; /* for the CPU, for CUDA */
+static atomic_int wanted_threads;
+
+static void make_lock(void)
+{
+    mtx_init(&lock, mtx_plain);
+}
+
+static int open_locked(const khub_library_info *from, int for_cuda, khub_error *err)
+{
+    void *library;
+    int rc = khub__torch_library_open(&library, from, for_cuda, err);
+    if (rc == KHUB_OK && !is_open[0]) rc = khub__torch_bind(library, from->version, err);
+    if (rc != KHUB_OK) return rc;
+    int threads = atomic_load(&wanted_threads);
+    if (threads > 0) khub__torch.set_num_threads(threads);
+    atomic_store(&is_open[0], 1);
+    if (for_cuda) atomic_store(&is_open[1], 1);
+    return KHUB_OK;
+}
+
+int khub__torch_open(const khub_library_info *from, int for_cuda, khub_error *err)
+{
+    if (khub__torch_is_open(for_cuda)) return KHUB_OK;
+    call_once(&once, make_lock);
+    mtx_lock(&lock);
+    int rc = khub__torch_is_open(for_cuda) ? KHUB_OK : open_locked(from, for_cuda, err);
+    mtx_unlock(&lock);
+    return rc;
+}
+
+int khub__torch_is_open(int for_cuda)
+{
+    return atomic_load(&is_open[for_cuda != 0]);
+}
+
+void khub__torch_set_threads(int threads)
+{
+    atomic_store(&wanted_threads, threads);
+    if (threads > 0 && khub__torch_is_open(0)) khub__torch.set_num_threads(threads);
+}
