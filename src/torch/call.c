@@ -57,7 +57,7 @@ static int raise_result(const khub__torch_operator *op, size_t i, const char *wo
 
 static int raise_failed(const khub__torch_operator *op)
 {
-    const char *what = khub__torch.what ? khub__torch.what() : NULL;
+    const char *what = khub__shim.what ? khub__shim.what() : NULL;
     int length = what ? (int)strnlen(what, 900) : 0;
     while (length > 0 && what[length - 1] == '\n')
         length--;
@@ -91,12 +91,12 @@ static int put_arguments(const khub__torch_operator *op, uint64_t *stack, const 
 /* Runs it without autograd, which is this thread's own setting and the host's to have. */
 static int32_t run(const khub__torch_operator *op, uint64_t *stack)
 {
-    bool grad = khub__torch.grad_is_enabled();
-    if (grad) khub__torch.grad_set_enabled(false);
-    int32_t rc = khub__torch.call_versioned
-                     ? khub__torch.call_versioned(op->name, op->overload, stack, khub__torch_version)
-                     : khub__torch.call(op->name, op->overload, stack);
-    if (grad) khub__torch.grad_set_enabled(true);
+    bool grad = khub__shim.grad_is_enabled();
+    if (grad) khub__shim.grad_set_enabled(false);
+    int32_t rc = khub__shim.call_versioned
+                     ? khub__shim.call_versioned(op->name, op->overload, stack, khub__torch_version)
+                     : khub__shim.call(op->name, op->overload, stack);
+    if (grad) khub__shim.grad_set_enabled(true);
     return rc;
 }
 

@@ -47,14 +47,14 @@ static void make_lock(void)
 
 static void string_free(cpp_string *s)
 {
-    if (s->data != s->room) khub__torch.operator_delete(s->data);
+    if (s->data != s->room) khub__shim.operator_delete(s->data);
 }
 
 static cpp_names all_names(void)
 {
     cpp_names (*get)(void *dispatcher);
-    memcpy(&get, &khub__torch.dispatcher_names, sizeof(get));
-    return get(khub__torch.dispatcher());
+    memcpy(&get, &khub__shim.dispatcher_names, sizeof(get));
+    return get(khub__shim.dispatcher());
 }
 
 static void names_free(cpp_names *names)
@@ -63,7 +63,7 @@ static void names_free(cpp_names *names)
         string_free(&n->name);
         string_free(&n->overload);
     }
-    if (names->begin) khub__torch.operator_delete(names->begin);
+    if (names->begin) khub__shim.operator_delete(names->begin);
 }
 
 /* The dispatcher's entry for an operator, as text. 0: there is no such operator. */
@@ -71,11 +71,11 @@ static int describe(cpp_string *out, const char *name, const char *overload)
 {
     cpp_found (*find)(void *dispatcher, const cpp_name *name);
     cpp_string (*write)(void *entry);
-    memcpy(&find, &khub__torch.dispatcher_find, sizeof(find));
-    memcpy(&write, &khub__torch.entry_state, sizeof(write));
+    memcpy(&find, &khub__shim.dispatcher_find, sizeof(find));
+    memcpy(&write, &khub__shim.entry_state, sizeof(write));
     cpp_name asked = {{(char *)(uintptr_t)name, strlen(name), {0}},
                       {(char *)(uintptr_t)overload, strlen(overload), {0}}};
-    cpp_found found = find(khub__torch.dispatcher(), &asked);
+    cpp_found found = find(khub__shim.dispatcher(), &asked);
     if (!found.has) return 0;
     *out = write(found.definition);
     return 1;

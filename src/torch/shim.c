@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-khub__torch_shim khub__torch;
+khub__shim_entries khub__shim;
 uint64_t khub__torch_version;
 
 enum need { OPTIONAL, NEEDED };
@@ -14,7 +14,7 @@ enum need { OPTIONAL, NEEDED };
  * whether the symbol is there. */
 #define ENTRY(field, since, need, name)                                                                      \
     {                                                                                                        \
-        offsetof(khub__torch_shim, field), since, need, name                                                 \
+        offsetof(khub__shim_entries, field), since, need, name                                               \
     }
 static const struct entry {
     size_t offset;
@@ -147,14 +147,14 @@ int khub__torch_bind(void *library, const char *version, khub_error *err)
             return khub__fail(err, KHUB_E_UNSUPPORTED,
                               "libtorch%s%s: has no %s; Torch " KHUB__TORCH_OLDEST " or newer is needed",
                               version ? " " : "", version ? version : "", entries[i].name);
-        memcpy((char *)&khub__torch + entries[i].offset, &symbol, sizeof(symbol));
+        memcpy((char *)&khub__shim + entries[i].offset, &symbol, sizeof(symbol));
     }
     read_numbers(dtypes, library);
     read_numbers(devices, library);
     read_numbers(layouts, library);
     read_numbers(memory_formats, library);
-    packs_in_halves = khub__torch.call_versioned != NULL;
-    khub__torch_version = khub__torch.abi_version ? khub__torch.abi_version() : 0;
+    packs_in_halves = khub__shim.call_versioned != NULL;
+    khub__torch_version = khub__shim.abi_version ? khub__shim.abi_version() : 0;
     return KHUB_OK;
 }
 

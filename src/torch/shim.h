@@ -15,7 +15,7 @@ typedef struct khub__aten_string khub__aten_string; /* StringHandle */
 
 /* Those that say 0 or not 0 leave their reason with `what`. Pointers of an older libtorch may be NULL where
  * shim.c's table doesn't say "needed". */
-typedef struct khub__torch_shim {
+typedef struct khub__shim_entries {
     /* the call: of 2.10 with the version of the schemas that the caller knows, else of 2.7 */
     int32_t (*call_versioned)(const char *name, const char *overload, uint64_t *stack, uint64_t version);
     int32_t (*call)(const char *name, const char *overload, uint64_t *stack);
@@ -63,15 +63,15 @@ typedef struct khub__torch_shim {
     void (*dispatcher_names)(void);
     void (*dispatcher_find)(void);
     void (*entry_state)(void);
-} khub__torch_shim;
+} khub__shim_entries;
 
-extern khub__torch_shim khub__torch;
+extern khub__shim_entries khub__shim;
 extern uint64_t khub__torch_version; /* as abi_version says it; 0: older than 2.9 */
 
 /* The oldest that can be called. */
 #define KHUB__TORCH_OLDEST "2.7"
 
-/* Fills in khub__torch from an open library. `version` is for words ("2.15.0"); NULL: unknown.
+/* Fills in khub__shim from an open library. `version` is for words ("2.15.0"); NULL: unknown.
  * KHUB_E_UNSUPPORTED names the first entry point that is missing. */
 int khub__torch_bind(void *library, const char *version, khub_error *err);
 

@@ -104,8 +104,8 @@ static int put_bool(uint64_t *out, const inner *t, const khub_value *v, khub_err
 static int put_text(uint64_t *out, const char *text, size_t length, khub_error *err)
 {
     khub__aten_string *string;
-    if (!khub__torch.new_string) return fail_old(err, "a str", "2.10");
-    if (khub__torch.new_string(text, length, &string) != 0) return fail_shim(err, "string");
+    if (!khub__shim.new_string) return fail_old(err, "a str", "2.10");
+    if (khub__shim.new_string(text, length, &string) != 0) return fail_shim(err, "string");
     *out = (uint64_t)(uintptr_t)string;
     return KHUB_OK;
 }
@@ -212,14 +212,14 @@ static void drop(const inner *t, uint64_t from);
 /* A list that grows. */
 static int new_list(khub__aten_list **out, size_t count, khub_error *err)
 {
-    if (!khub__torch.new_list) return fail_old(err, "a list", "2.10");
-    return khub__torch.new_list(count, out) == 0 ? KHUB_OK : fail_shim(err, "list");
+    if (!khub__shim.new_list) return fail_old(err, "a list", "2.10");
+    return khub__shim.new_list(count, out) == 0 ? KHUB_OK : fail_shim(err, "list");
 }
 
 /* `rc` of making the item; takes it. */
 static int push(khub__aten_list *list, const inner *item, uint64_t value, int rc, khub_error *err)
 {
-    if (rc != KHUB_OK || khub__torch.list_push(list, value) == 0) return rc;
+    if (rc != KHUB_OK || khub__shim.list_push(list, value) == 0) return rc;
     drop(item, value);
     return fail_shim(err, "list");
 }
@@ -235,10 +235,10 @@ static int end_list(uint64_t *out, const inner *t, khub__aten_list *list, int rc
 static int wrap_optional(uint64_t *out, const inner *item, uint64_t value, khub_error *err)
 {
     uint64_t *box = NULL;
-    if (khub__torch.new_value)
-        khub__torch.new_value(&box);
+    if (khub__shim.new_value)
+        khub__shim.new_value(&box);
     else
-        box = khub__torch.operator_new(sizeof(*box));
+        box = khub__shim.operator_new(sizeof(*box));
     if (!box) {
         drop(item, value);
         return fail_shim(err, "optional");
@@ -409,23 +409,23 @@ int khub__stack_put_default(uint64_t *out, const khub__schema *schema, const khu
 static uint64_t open_optional(uint64_t from)
 {
     uint64_t *box = (uint64_t *)(uintptr_t)from, value = *box;
-    if (khub__torch.delete_value)
-        khub__torch.delete_value(box);
+    if (khub__shim.delete_value)
+        khub__shim.delete_value(box);
     else
-        khub__torch.operator_delete(box);
+        khub__shim.operator_delete(box);
     return value;
 }
 
 static size_t list_size(khub__aten_list *list)
 {
     size_t count = 0;
-    return khub__torch.list_size(list, &count) == 0 ? count : 0;
+    return khub__shim.list_size(list, &count) == 0 ? count : 0;
 }
 
 static uint64_t list_at(khub__aten_list *list, size_t i)
 {
     uint64_t value = 0;
-    khub__torch.list_get(list, i, &value);
+    khub__shim.list_get(list, i, &value);
     return value;
 }
 
@@ -435,7 +435,7 @@ static void drop_list(const inner *t, khub__aten_list *list)
     size_t count = list_size(list);
     for (size_t i = 0; i < count; i++)
         drop(&item, list_at(list, i));
-    khub__torch.delete_list(list);
+    khub__shim.delete_list(list);
 }
 
 static void drop(const inner *t, uint64_t from)
@@ -447,9 +447,9 @@ static void drop(const inner *t, uint64_t from)
         inner item = unwrap(t);
         if (from) drop(&item, open_optional(from));
     } else if (t->type->kind == KHUB__SCHEMA_TENSOR) {
-        khub__torch.delete_tensor((khub__aten_tensor *)(uintptr_t)from);
+        khub__shim.delete_tensor((khub__aten_tensor *)(uintptr_t)from);
     } else if (t->type->kind == KHUB__SCHEMA_STR) {
-        khub__torch.delete_string((khub__aten_string *)(uintptr_t)from);
+        khub__shim.delete_string((khub__aten_string *)(uintptr_t)from);
     }
 }
 
@@ -463,10 +463,10 @@ static int take_str(khub_value *out, khub__aten_string *string, khub_error *err)
 {
     size_t length = 0;
     const char *data = "";
-    khub__torch.string_length(string, &length);
-    khub__torch.string_data(string, &data);
+    khub__shim.string_length(string, &length);
+    khub__shim.string_data(string, &data);
     int rc = khub__value_of_text(out, data, length);
-    khub__torch.delete_string(string);
+    khub__shim.delete_string(string);
     return rc == 0 ? KHUB_OK : khub__fail_memory(err, "taking a string from libtorch");
 }
 
@@ -548,7 +548,7 @@ static int take_list(khub_value *out, const inner *t, khub__aten_list *list, khu
         else
             drop(&item, list_at(list, i));
     }
-    khub__torch.delete_list(list);
+    khub__shim.delete_list(list);
     out->type = KHUB_TYPE_ARRAY;
     out->as.ptr = array;
     return rc;

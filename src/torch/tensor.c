@@ -64,12 +64,12 @@ static int wrap(khub__aten_tensor **out, const khub_tensor *t, const int64_t *st
     int32_t index =
         device == khub__torch_device(KHUB_DEVICE_CPU) ? -1 : t->device.id; /* as ATen's own have it */
     int32_t strided = 0;                                                   /* at::Layout's first */
-    if (!owner || !data || !khub__torch.from_blob)
-        return khub__torch.from_blob_2(data, t->ndim, t->shape, strides, 0, dtype, device, index, out,
-                                       strided, NULL, 0);
+    if (!owner || !data || !khub__shim.from_blob)
+        return khub__shim.from_blob_2(data, t->ndim, t->shape, strides, 0, dtype, device, index, out, strided,
+                                      NULL, 0);
     khub__object_retain(owner);
-    return khub__torch.from_blob(data, t->ndim, t->shape, strides, 0, dtype, device, index, out, strided,
-                                 NULL, 0, give_up_owner, owner);
+    return khub__shim.from_blob(data, t->ndim, t->shape, strides, 0, dtype, device, index, out, strided, NULL,
+                                0, give_up_owner, owner);
 }
 
 int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void *owner, khub_error *err)
@@ -89,7 +89,7 @@ int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void 
         return fail_device(t, err);
     if (wrap(out, t, strides, dtype, device, owner) == 0) return KHUB_OK;
     return khub__fail(err, KHUB_E_UNSUPPORTED, "can't be passed: %s",
-                      khub__torch.what ? khub__torch.what() : "libtorch says why on stderr");
+                      khub__shim.what ? khub__shim.what() : "libtorch says why on stderr");
 }
 
 /* A tensor that came back: laid out as tvm-ffi's, with what it owns behind. */
@@ -102,37 +102,37 @@ typedef struct tensor_object {
 
 static void destroy_tensor(void *object)
 {
-    khub__torch.delete_tensor(((tensor_object *)object)->own);
+    khub__shim.delete_tensor(((tensor_object *)object)->own);
 }
 
 /* All but the extents. NULL, or what it is that no khub_tensor can be. */
 static const char *fill(khub_tensor *out, khub__aten_tensor *tensor)
 {
     int32_t dtype = -1, device = -1, index = 0;
-    khub__torch.get_dtype(tensor, &dtype);
-    khub__torch.get_device_type(tensor, &device);
-    khub__torch.get_device_index(tensor, &index);
+    khub__shim.get_dtype(tensor, &dtype);
+    khub__shim.get_device_type(tensor, &device);
+    khub__shim.get_device_index(tensor, &index);
     out->dtype = khub__torch_dtype_of(dtype);
     out->device.type = khub__torch_device_of(device);
     out->device.id = index < 0 ? 0 : index;
     if (!out->dtype.bits) return "a dtype that khub doesn't know";
     if (!out->device.type) return "on a device that khub doesn't know";
-    return khub__torch.get_data(tensor, &out->data) == 0 ? NULL : "without memory";
+    return khub__shim.get_data(tensor, &out->data) == 0 ? NULL : "without memory";
 }
 
 static int32_t ndim_of(khub__aten_tensor *tensor)
 {
     int64_t ndim = 0;
     bool defined = true;
-    if (khub__torch.is_defined) khub__torch.is_defined(tensor, &defined);
-    if (!defined || khub__torch.get_ndim(tensor, &ndim) != 0) return -1;
+    if (khub__shim.is_defined) khub__shim.is_defined(tensor, &defined);
+    if (!defined || khub__shim.get_ndim(tensor, &ndim) != 0) return -1;
     return (int32_t)ndim;
 }
 
 static int is_strided(khub__aten_tensor *tensor)
 {
     int32_t layout = 0;
-    if (khub__torch.get_layout) khub__torch.get_layout(tensor, &layout);
+    if (khub__shim.get_layout) khub__shim.get_layout(tensor, &layout);
     return layout == khub__torch_layout("strided", 7);
 }
 
@@ -141,8 +141,8 @@ static int give(khub_value *out, khub__aten_tensor *tensor, int32_t ndim, khub_e
 {
     int64_t *sizes, *strides;
     khub_tensor cell = {.ndim = ndim};
-    if (!is_strided(tensor) || khub__torch.get_sizes(tensor, &sizes) != 0 ||
-        khub__torch.get_strides(tensor, &strides) != 0)
+    if (!is_strided(tensor) || khub__shim.get_sizes(tensor, &sizes) != 0 ||
+        khub__shim.get_strides(tensor, &strides) != 0)
         return khub__fail(err, KHUB_E_UNSUPPORTED, "is a tensor without strides (sparse, nested, …)");
     const char *fault = fill(&cell, tensor);
     if (fault) return khub__fail(err, KHUB_E_UNSUPPORTED, "is a tensor %s", fault);
@@ -167,6 +167,6 @@ int khub__torch_tensor_give(khub_value *out, khub__aten_tensor *tensor, khub_err
     *out = khub_arg_none();
     int32_t ndim = tensor ? ndim_of(tensor) : -1;
     int rc = ndim < 0 ? KHUB_OK : give(out, tensor, ndim, err);
-    if (tensor && out->type == KHUB_TYPE_NONE) khub__torch.delete_tensor(tensor);
+    if (tensor && out->type == KHUB_TYPE_NONE) khub__shim.delete_tensor(tensor);
     return rc;
 }

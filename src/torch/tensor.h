@@ -8,7 +8,7 @@
 
 /* A tensor of libtorch's over the memory of `t`, at most 64 dimensions, strides of at least 0. With `owner`
  * (a counted object that the memory belongs to, NULL: nobody's) the memory stays as long as anything of
- * libtorch uses it. *out is the caller's (khub__torch.delete_tensor). Fails with KHUB_E_INVAL,
+ * libtorch uses it. *out is the caller's (khub__shim.delete_tensor). Fails with KHUB_E_INVAL,
  * KHUB_E_UNSUPPORTED. */
 int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void *owner, khub_error *err);
 

@@ -23,7 +23,7 @@ static int open_locked(const khub_library_info *from, int for_cuda, khub_error *
     if (rc == KHUB_OK && !is_open[0]) rc = khub__torch_bind(library, from->version, err);
     if (rc != KHUB_OK) return rc;
     int threads = atomic_load(&wanted_threads);
-    if (threads > 0) khub__torch.set_num_threads(threads);
+    if (threads > 0) khub__shim.set_num_threads(threads);
     atomic_store(&is_open[0], 1);
     if (for_cuda) atomic_store(&is_open[1], 1);
     return KHUB_OK;
@@ -47,5 +47,5 @@ int khub__torch_is_open(int for_cuda)
 void khub__torch_set_threads(int threads)
 {
     atomic_store(&wanted_threads, threads);
-    if (threads > 0 && khub__torch_is_open(0)) khub__torch.set_num_threads(threads);
+    if (threads > 0 && khub__torch_is_open(0)) khub__shim.set_num_threads(threads);
 }

@@ -6,7 +6,7 @@ import re
 import pytest
 from house import LIBRARIES, SOURCE, STAGE, run
 
-BINARIES = LIBRARIES + [STAGE / "bin" / "khub"] + sorted((STAGE / "libexec" / "khub").glob("*"))
+BINARIES = LIBRARIES + [STAGE / "bin" / "khub"] + sorted(p for p in (STAGE / "libexec" / "khub").rglob("*") if p.is_file())
 
 
 def wide_instructions(binary):
