@@ -225,7 +225,6 @@ static int pick_build(void *user, const char *path)
 static int check_size(const khub__repository *repository, const char *build, const char *file, size_t most,
                       khub_error *err)
 {
-    if (!repository->remote) return KHUB_OK;
     khub__text path = {0};
     khub__text_addf(&path, "build/%s/%s", build, file);
     char *name = khub__text_take(&path);
@@ -237,17 +236,19 @@ static int check_size(const khub__repository *repository, const char *build, con
 
 static int check_metadata(const khub__repository *repository, const char *build, khub_error *err)
 {
-    return check_size(repository, build, METADATA, KHUB__METADATA_MAX, err);
+    return repository->remote ? check_size(repository, build, METADATA, KHUB__METADATA_MAX, err) : KHUB_OK;
 }
 
 int khub__repository_bring_metadata(const khub__repository *repository, const char *build, int signature,
                                     khub_error *err)
 {
-    build_pick pick = {build, {METADATA, signature ? BUNDLE : NULL}};
+    build_pick pick = {build, {METADATA, NULL}};
+    khub_error longer = {0};
     int rc = check_metadata(repository, build, err);
-    if (rc == KHUB_OK && signature)
-        rc = check_size(repository, build, BUNDLE, KHUB__SIGNATURE_MAX_BYTES, err);
     if (rc != KHUB_OK || !repository->remote) return rc;
+    if (signature) rc = check_size(repository, build, BUNDLE, KHUB__SIGNATURE_MAX_BYTES, &longer);
+    if (rc == KHUB_E_NOMEM) return khub__fail_memory(err, "choosing a build");
+    if (signature && rc == KHUB_OK) pick.files[1] = BUNDLE; /* else it is refused as it is (trust/signed.h) */
     return khub__remote_fetch(repository->remote, pick_build, &pick, err);
 }
 

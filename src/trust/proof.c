@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define LAYERS "layers.json"
-enum { LAYERS_MAX = 16 << 20, TOLD = 100 /* files of which a digest doesn't hold */ };
+enum { LAYERS_MAX = 16 << 20, TOLD = 100 /* files of which a digest doesn't hold */, SIZE_WORDS = 200 };
 
 /* A file that ought to be in the build. */
 typedef struct item {
@@ -231,15 +231,21 @@ static int compare(const check *c, const item *it)
     return damage(c, it, words);
 }
 
+/* 1: it has the size that the commit says, or none is known. 0, with words. */
+static int is_size(char words[SIZE_WORDS], const khub__tree_file *listed, const khub__held *held)
+{
+    uint64_t wanted = listed ? listed->size : UINT64_MAX;
+    if (wanted == UINT64_MAX || wanted == held->size) return 1;
+    snprintf(words, SIZE_WORDS, "has %llu bytes, the commit's list of files says %llu",
+             (unsigned long long)held->size, (unsigned long long)wanted);
+    return 0;
+}
+
 static int compare_size(const check *c, const item *it, int *differs)
 {
-    char words[200];
-    uint64_t wanted = it->listed ? it->listed->size : UINT64_MAX;
-    *differs = wanted != UINT64_MAX && wanted != it->held.size;
-    if (!*differs) return KHUB_OK;
-    snprintf(words, sizeof(words), "has %llu bytes, the commit's list of files says %llu",
-             (unsigned long long)it->held.size, (unsigned long long)wanted);
-    return damage(c, it, words);
+    char words[SIZE_WORDS];
+    *differs = !is_size(words, it->listed, &it->held);
+    return *differs ? damage(c, it, words) : KHUB_OK;
 }
 
 static int is_held(const item *it)
@@ -648,16 +654,18 @@ int khub__proof_content(khub__proven *out, khub__proof *proof, const khub__diges
 
 /* ---- small files ---- */
 
-static const khub__tree_file *find_listed(const khub__proof *proof, const char *path)
+const khub__tree_file *khub__proof_listed(const khub__proof *proof, const char *path)
 {
     for (size_t i = 0; i < proof->file_count; i++)
         if (!strcmp(inner_path(proof, proof->files[i]), path)) return proof->files[i];
     return NULL;
 }
 
-int khub__proof_has(const khub__proof *proof, const char *path)
+static int fail_damaged(khub__proof *proof, const khub__tree_file *listed, const char *path,
+                        const char *words, khub_error *err)
 {
-    return find_listed(proof, path) != NULL;
+    int rc = note_damage(proof, listed, path, words, err);
+    return rc == KHUB_OK ? khub__fail(err, KHUB_E_UNTRUSTED, "%s", proof->damage.message) : rc;
 }
 
 /* The bytes that were read, against the name. */
@@ -666,26 +674,41 @@ static int compare_bytes(khub__proof *proof, const khub__tree_file *listed, cons
 {
     khub_error why = {0};
     int rc = khub__tree_check(listed, bytes->data, bytes->length, &why);
-    if (rc != KHUB_E_UNTRUSTED) return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
-    rc = note_damage(proof, listed, path, why.message, err);
-    return rc == KHUB_OK ? khub__fail(err, KHUB_E_UNTRUSTED, "%s", proof->damage.message) : rc;
+    if (rc == KHUB_E_UNTRUSTED) return fail_damaged(proof, listed, path, why.message, err);
+    return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
+}
+
+/* Opens it. One that is longer or shorter than the commit says isn't read at all: it may be endless. */
+static int hold_listed(khub__held *held, khub__proof *proof, const khub__tree_file *listed, const char *path,
+                       khub_error *err)
+{
+    char words[SIZE_WORDS];
+    khub_error why = {0};
+    char *full = khub__path_join(proof->build, path);
+    int rc = full ? khub__hold(held, full, &why) : no_memory(&why);
+    khub__free(full);
+    if (rc == KHUB_E_FORMAT && listed) return fail_damaged(proof, listed, path, "isn't a file", err);
+    if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
+    if (!listed || is_size(words, listed, held)) return KHUB_OK;
+    khub__held_drop(held);
+    return fail_damaged(proof, listed, path, words, err);
 }
 
 int khub__proof_read(khub__bytes *out, khub__proof *proof, const char *path, size_t most, khub_error *err)
 {
-    const khub__tree_file *listed = find_listed(proof, path);
-    char *full = khub__path_join(proof->build, path);
+    const khub__tree_file *listed = khub__proof_listed(proof, path);
+    char named[600];
     khub__held held = {.fd = -1};
+    name_file(named, proof, path);
     memset(out, 0, sizeof(*out));
-    int rc = full ? khub__hold(&held, full, err) : no_memory(err);
-    if (rc == KHUB_OK) rc = khub__held_bytes(out, &held, full, most, err);
+    int rc = hold_listed(&held, proof, listed, path, err);
+    if (rc == KHUB_OK) rc = khub__held_bytes(out, &held, named, most, err);
     const char *name = listed ? khub__tree_etag(listed) : NULL;
     int believed = rc == KHUB_OK && name && !held.others && khub__held_still(&held) &&
                    khub__receipt_has(&proof->receipt, &(khub__receipt_entry){path, name, held.file});
     proof->read_believed += believed;
     if (rc == KHUB_OK && listed && !believed) rc = compare_bytes(proof, listed, path, out, err);
     khub__held_drop(&held);
-    khub__free(full);
     if (rc != KHUB_OK) khub__bytes_free(out);
     return rc;
 }

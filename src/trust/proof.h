@@ -35,8 +35,8 @@ typedef struct khub__proof {
 int khub__proof_open(khub__proof *proof, khub_error *err);
 void khub__proof_close(khub__proof *proof); /* frees what was found */
 
-/* 1: the commit has this file in the build. */
-int khub__proof_has(const khub__proof *proof, const char *path);
+/* What the commit says of this file of the build; NULL: it has none. */
+const khub__tree_file *khub__proof_listed(const khub__proof *proof, const char *path);
 
 /* Reads a file of the build, of at most `most` bytes, that is what the commit says. KHUB_E_UNTRUSTED with
  * damaged_count: it isn't; khub__file_read's. */

@@ -79,7 +79,7 @@ static int verify(khub__proof *proof, const khub__bytes *metadata, const khub__b
 /* 1, 0, or KHUB_E_NOMEM. */
 static int is_there(const khub__proof *proof, khub_error *err)
 {
-    if (proof->store) return khub__proof_has(proof, BUNDLE);
+    if (proof->store) return khub__proof_listed(proof, BUNDLE) != NULL;
     char *path = khub__path_join(proof->build, BUNDLE);
     int there =
         path ? khub__file_kind(path) != KHUB__FILE_NONE : khub__fail_memory(err, "judging a signature");
@@ -106,6 +106,25 @@ static int from_receipt(khub__proof *proof, khub_error *err)
     return rc;
 }
 
+/* What can't be read as one is no signature of anybody. */
+static int refuse_file(khub__proof *proof, const khub_error *why, khub_error *err)
+{
+    khub__trust_add(proof->trust, KHUB__ABOUT_SIGNATURE, KHUB_TRUST_REFUSED,
+                    "%s: the signature of metadata.json can't be one: %.600s", proof->about, why->message);
+    return khub__trust_end(proof->trust, err);
+}
+
+/* KHUB_E_FORMAT: it is too long, which the list of files says before it is fetched, or no file. */
+static int read_bundle(khub__bytes *out, khub__proof *proof, khub_error *err)
+{
+    const khub__tree_file *listed = khub__proof_listed(proof, BUNDLE);
+    memset(out, 0, sizeof(*out));
+    if (listed && listed->size != UINT64_MAX && listed->size > KHUB__SIGNATURE_MAX_BYTES)
+        return khub__fail(err, KHUB_E_FORMAT, BUNDLE " is %llu bytes long, at most %d are read",
+                          (unsigned long long)listed->size, KHUB__SIGNATURE_MAX_BYTES);
+    return khub__proof_read(out, proof, BUNDLE, KHUB__SIGNATURE_MAX_BYTES, err);
+}
+
 int khub__proof_signature(khub__proof *proof, const khub__bytes *metadata, const khub_policy *policy,
                           khub_error *err)
 {
@@ -117,8 +136,10 @@ int khub__proof_signature(khub__proof *proof, const khub__bytes *metadata, const
     if (rc <= 0) return rc == 0 ? judge_missing(proof, err) : rc;
     proof->judged_by = name_judge(policy);
     if (!proof->judged_by) return khub__fail_memory(err, "judging a signature");
-    rc = khub__proof_read(&bundle, proof, BUNDLE, KHUB__SIGNATURE_MAX_BYTES, err);
-    if (rc != KHUB_OK) return rc;
+    khub_error why = {0};
+    rc = read_bundle(&bundle, proof, &why);
+    if (rc == KHUB_E_FORMAT) return refuse_file(proof, &why, err);
+    if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     rc = from_receipt(proof, err);
     if (rc == 0) rc = verify(proof, metadata, &bundle, policy, err);
     khub__bytes_free(&bundle);

@@ -329,8 +329,8 @@ def test_signatures(case):
     case.refused("has no digest", words=("--refresh", "--trust-level", "signed", "--trusted-root", case.root))
     case.serve(kernel("sha256", signed=lambda data: b" " * ((1 << 20) + 1)))
     case.hub.paths()
-    case.refused("metadata.json.sigstore is 1048577 bytes long", status=1, words=("--refresh",))
-    assert not [p for p in case.hub.paths() if "/resolve/" in p]
+    case.refused("metadata.json.sigstore is 1048577 bytes long, at most 1048576 are read", words=("--refresh",))
+    assert not [p for p in case.hub.paths() if "/resolve/" in p and "metadata.json" not in p]
     case.serve(kernel("sha256", signed=good))
     case.loaded("--refresh", "--trust-level", "signed", "--trusted-root", case.root)
     for path in [case.build, *case.folder.glob("blobs/*")]:
@@ -341,6 +341,41 @@ def test_signatures(case):
         assert found["signature"][0] == "accepted"
     assert "as a receipt says" in found["content"][1]
     case.refused("unknown-authority", words=("--trust-level", "signed"), offline=True)  # by another root it isn't
+
+
+def test_what_is_too_long(case):
+    """What isn't what it says it is has status 4; what can't be read, whosever it is, status 1. None of it is read to its end."""
+    case.serve(kernel("sha256", signed=lambda data: authority.sign(data, "0.3").encode()))
+    words = "--trusted-root", case.root
+    case.loaded(*words)
+    right = {path: path.read_bytes() for path in case.build.iterdir()}
+    for path in right:  # grown in the cache: as if it weren't there
+        os.truncate(path, 1 << 31)
+        case.refused("isn't in the cache", path.name, status=5, words=words, offline=True)
+        verified = khub(None, case.cache, "verify", "org/marks@v1", *map(str, words), env={"HF_HUB_OFFLINE": "1"})
+        assert verified.returncode == 4 and f"{path.name}: has 2147483648 bytes, the commit's list of files says {len(right[path])}" in verified.stdout + verified.stderr, verified
+        case.loaded(*words)
+        assert path.read_bytes() == right[path]
+    for path in (*case.folder.glob("trees/*"), *case.receipts()):
+        os.truncate(path, 1 << 31)
+    case.loaded(*words)
+    local = case.cache.parent / "local"
+    shutil.copytree(case.snapshot, local)
+    bundle = local / BUILD / "metadata.json.sigstore"
+    os.truncate(bundle, 1 << 31)
+    case.refused("the signature of metadata.json can't be one", "is 2147483648 bytes long, at most 1048576 are read", name=local)
+    bundle.unlink()
+    bundle.mkdir()
+    case.refused("the signature of metadata.json can't be one", "is a directory, not a file", name=local)
+    for option, most in (("--lock", 16 << 20), ("--trusted-root", 1 << 20), ("KHUB_TRUST_FILE", 1 << 20)):
+        long = case.cache.parent / "long"
+        long.write_text("")
+        os.truncate(long, most + 1)
+        how = {"words": (option, long)} if option.startswith("--") else {option: str(long)}
+        case.refused(f"long: is {most + 1} bytes long, at most {most} are read", status=1, **how)
+    files = kernel("sha256", signed=None, files={"layers.json": b" " * ((16 << 20) + 1)})
+    case.serve(files)
+    case.refused("layers.json", "is 16777217 bytes long, at most 16777216 are read", status=1, words=("--refresh",))
 
 
 def test_a_cache_that_another_user_prepared(case):
