@@ -96,6 +96,8 @@ typedef struct khub_compare_options {
     int same_process;            /* not 0: no child process; what crashes takes this one along */
     const char *save;            /* a directory: the worst case's arguments as .npy files; NULL: none */
     const khub_get_options *get; /* how kernels are had; borrowed during the call; NULL: as khub_get does */
+    const char *standard;        /* whose standard functions kernels are compared with: "khub" (NULL too),
+                                  * "torch" (khub_standard_torch) where PyTorch has one */
 } khub_compare_options;
 
 typedef struct khub_compare_report khub_compare_report;

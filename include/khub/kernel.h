@@ -75,14 +75,16 @@ KHUB_API int64_t khub_kernel_version(const khub_kernel *kernel);     /* metadata
 /* Why it was loaded: the decisions on its build (docs/trust.md). NULL: none were kept. */
 KHUB_API const khub_trust *khub_kernel_trust(const khub_kernel *kernel);
 
-/* Finds a function by the name it is exported under (`__tvm_ffi_NAME`). *out is valid until the kernel is
- * closed. KHUB_E_NOTFOUND lists the functions there are. */
+/* Finds a function by the name it is exported under (`__tvm_ffi_NAME`), or in a build for Torch by the
+ * operator's name without its namespace ("silu", "silu.out"; docs/torch.md). *out is valid until the kernel
+ * is closed. KHUB_E_NOTFOUND lists the functions there are. */
 KHUB_API int khub_kernel_function(khub_function *out, const khub_kernel *kernel, const char *name,
                                   khub_error *err);
 
 typedef struct khub_function_info {
     const char *name;
-    const char *schema; /* the type schema of tvm-ffi's metadata, JSON; NULL: none */
+    const char *schema; /* the type schema of tvm-ffi's metadata, JSON; of an operator of Torch its schema as
+                         * Torch writes it; NULL: none */
     const char *doc;    /* NULL: none */
 } khub_function_info;
 

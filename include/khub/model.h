@@ -12,8 +12,10 @@ extern "C" {
 typedef struct khub_model khub_model;
 
 typedef struct khub_model_options {
-    size_t struct_size; /* set by KHUB_INIT */
-    unsigned threads;   /* 0: as many as the system allows this process */
+    size_t struct_size;   /* set by KHUB_INIT */
+    unsigned threads;     /* 0: as many as the system allows this process */
+    const char *standard; /* whose standard functions the slots have: "khub" (NULL too), or "torch", PyTorch's
+                           * operators (khub_standard_torch), with its own threads, as many */
 } khub_model_options;
 
 /* Opens the model in `directory`: config.json, model.safetensors or the files that

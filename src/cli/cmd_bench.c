@@ -170,6 +170,7 @@ static int run(int argc, char **argv)
                                   {"--time", CLI_TEXT, &j.time},
                                   {"--cold", CLI_FLAG, &j.cold},
                                   {"--no-standard", CLI_FLAG, &j.no_standard},
+                                  {"--standard", CLI_TEXT, &j.options.standard},
                                   {"--variant", CLI_TEXT, &j.get.variant},
                                   CLI_HUB_OPTIONS(j.hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
@@ -220,6 +221,7 @@ const cli_command cli_bench = {
         "                      model do\n"
         "    --layer LAYER     takes the function for this layer, arguments in the layer's order\n"
         "    --no-standard     the kernel alone\n"
+        "    --standard WHOSE  beside khub's plain implementation (khub) or PyTorch's operators (torch)\n"
         "    --json            {\"kernel\", \"variant\", \"isa\", \"machine\", \"cases\": [{\"layer\", "
         "\"shape\", \"bytes\", "
         "\"kernel\":\n"

@@ -239,17 +239,13 @@ static int run(int argc, char **argv)
     KHUB_INIT(&how);
     KHUB_INIT(&get);
     cli_hub_init(&hub);
-    const cli_option options[] = {{"--json", CLI_FLAG, &json},
-                                  {"--dtype", CLI_TEXT, &how.dtype},
-                                  {"--case", CLI_TEXT, &how.case_name},
-                                  {"--seed", CLI_NUMBER, &seed},
-                                  {"--layer", CLI_TEXT, &how.layer},
-                                  {"--args", CLI_TEXT, &args},
-                                  {"--threads", CLI_NUMBER, &threads},
-                                  {"--timeout", CLI_NUMBER, &timeout},
-                                  {"--save", CLI_TEXT, &how.save},
-                                  {"--variant", CLI_TEXT, &get.variant},
-                                  CLI_HUB_OPTIONS(hub)};
+    const cli_option options[] = {
+        {"--json", CLI_FLAG, &json},           {"--dtype", CLI_TEXT, &how.dtype},
+        {"--case", CLI_TEXT, &how.case_name},  {"--seed", CLI_NUMBER, &seed},
+        {"--layer", CLI_TEXT, &how.layer},     {"--args", CLI_TEXT, &args},
+        {"--threads", CLI_NUMBER, &threads},   {"--standard", CLI_TEXT, &how.standard},
+        {"--timeout", CLI_NUMBER, &timeout},   {"--save", CLI_TEXT, &how.save},
+        {"--variant", CLI_TEXT, &get.variant}, CLI_HUB_OPTIONS(hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (n < 0) return EXIT_USAGE;
     if (n < 1 || n > 2)
@@ -285,31 +281,34 @@ static int run(int argc, char **argv)
 const cli_command cli_compare = {
     .name = "compare",
     .summary = "measures what a kernel does to the numbers",
-    .help = "khub compare REPO[:LAYER] [OTHER[:LAYER]]: what a kernel does to the numbers\n\n"
-            "    khub compare khub/norm\n"
-            "    khub compare ./mine:fast_gelu --layer GeLU\n\n"
-            "Tries every layer of the kernel's layers.json, or the one named, over a sweep of shapes, dtypes "
-            "and classes\n"
-            "of values, beside the standard implementation (or OTHER, another kernel) and exact results: "
-            "errors in ULP,\n"
-            "the same bits again, at other places in memory, in slices, in other batches and on several "
-            "threads, and\n"
-            "whether anything but its arguments is touched. The kernel runs in a process of its own. Exit "
-            "status 1: a\n"
-            "promise of layers.json is broken, memory was touched, or a call didn't come back "
-            "(docs/determinism.md).\n\n"
-            "    --json            a list with an object for each layer\n"
-            "    --dtype NAME      float32 or bfloat16 alone\n"
-            "    --case NAME       one case, as the findings name them: float32/normal/4x33\n"
-            "    --seed N          other numbers in the same cases\n"
-            "    --layer NAME      what REPO:FUNCTION serves, for a function that no layers.json tells of\n"
-            "    --args A,B,...    the layer's arguments in the function's order; with --layer\n"
-            "    --threads N       at once (4)\n"
-            "    --timeout N       seconds that a call may take (20)\n"
-            "    --save DIR        writes what went into the worst case, or the first that failed, as "
-            "LAYER.ARG.npy, and\n"
-            "                      the exact result as LAYER.ARG.exact.npy\n"
-            "    --variant NAME    that build and no other\n" CLI_HUB_HELP,
+    .help =
+        "khub compare REPO[:LAYER] [OTHER[:LAYER]]: what a kernel does to the numbers\n\n"
+        "    khub compare khub/norm\n"
+        "    khub compare ./mine:fast_gelu --layer GeLU\n\n"
+        "Tries every layer of the kernel's layers.json, or the one named, over a sweep of shapes, dtypes "
+        "and classes\n"
+        "of values, beside the standard implementation (or OTHER, another kernel) and exact results: "
+        "errors in ULP,\n"
+        "the same bits again, at other places in memory, in slices, in other batches and on several "
+        "threads, and\n"
+        "whether anything but its arguments is touched. The kernel runs in a process of its own. Exit "
+        "status 1: a\n"
+        "promise of layers.json is broken, memory was touched, or a call didn't come back "
+        "(docs/determinism.md).\n\n"
+        "    --json            a list with an object for each layer\n"
+        "    --dtype NAME      float32 or bfloat16 alone\n"
+        "    --case NAME       one case, as the findings name them: float32/normal/4x33\n"
+        "    --seed N          other numbers in the same cases\n"
+        "    --layer NAME      what REPO:FUNCTION serves, for a function that no layers.json tells of\n"
+        "    --args A,B,...    the layer's arguments in the function's order; with --layer\n"
+        "    --threads N       at once (4)\n"
+        "    --standard WHOSE  khub's plain implementation (khub) or PyTorch's operators (torch), where it "
+        "has one\n"
+        "    --timeout N       seconds that a call may take (20)\n"
+        "    --save DIR        writes what went into the worst case, or the first that failed, as "
+        "LAYER.ARG.npy, and\n"
+        "                      the exact result as LAYER.ARG.exact.npy\n"
+        "    --variant NAME    that build and no other\n" CLI_HUB_HELP,
     .run = run,
     .needs_model = 1,
 };

@@ -45,6 +45,8 @@ static const char help[] =
     "                      --on-error standard, {\"retried\": ...} behind the embeddings, too); the "
     "embeddings are JSON\n"
     "                      without it, too\n"
+    "    --standard WHOSE  the standard functions are khub's own (khub: the default) or PyTorch's operators "
+    "(torch)\n"
     "    --threads N       as many threads; left out: as many as the system allows\n" CLI_HUB_HELP;
 
 enum { TEXTS_AT_ONCE = 1024 };
@@ -58,6 +60,7 @@ struct job {
     khub_kernelize_options how; /* as the options above say */
     int no_kernels, report, json;
     long threads;
+    const char *standard; /* whose standard functions; NULL: khub's */
     cli_shadow shadow;
     char **texts;
     size_t text_count;
@@ -275,6 +278,7 @@ static int work(struct job *job, khub_error *err)
     khub_model_options options;
     KHUB_INIT(&options);
     options.threads = (unsigned)job->threads;
+    options.standard = job->standard;
     char *dir;
     int rc = cli_model_dir(&dir, job->model_name, CLI_MODEL_WHOLE, &job->hub, err);
     if (rc == KHUB_OK) rc = cli_model.khub_model_open(&job->model, dir, &options, err);
@@ -390,6 +394,7 @@ static int run(int argc, char **argv)
         {"--report", CLI_FLAG, &job.report},
         {"--json", CLI_FLAG, &job.json},
         {"--threads", CLI_NUMBER, &job.threads},
+        {"--standard", CLI_TEXT, &job.standard},
         {"-o", CLI_TEXT, &job.out},
         CLI_HUB_OPTIONS(job.hub),
     };

@@ -68,14 +68,19 @@ static void print_type(FILE *to, const json_t *schema)
     }
 }
 
-/* A function's schema has the result and the parameters apart, or, in tvm-ffi's older form, in one list. */
-static void print_signature(FILE *to, const char *name, const json_t *schema)
+/* A function's schema has the result and the parameters apart, or, in tvm-ffi's older form, in one list. That
+ * of an operator of Torch is no JSON, and a signature as it stands. */
+static void print_signature(FILE *to, const khub_function_info *info, const json_t *schema)
 {
+    if (info->schema && !schema) {
+        print_text(to, info->schema, "");
+        return;
+    }
     const json_t *named = json_object_get(schema, "named_args"), *args = json_object_get(schema, "args");
     const json_t *result =
         named ? json_array_get(json_object_get(named, "return"), 0) : json_array_get(args, 0);
     const json_t *parameters = json_object_get(named, "params");
-    print_text(to, name, "");
+    print_text(to, info->name, "");
     fputc('(', to);
     if (named) {
         print_types(to, parameters, ", ");
@@ -110,13 +115,13 @@ static void print_raw_schema(const khub_function_info *info, const json_t *schem
     free(text);
 }
 
-static void print_signature_json(const char *name, const json_t *schema)
+static void print_signature_json(const khub_function_info *info, const json_t *schema)
 {
     char *text = NULL;
     size_t length;
     FILE *to = open_memstream(&text, &length);
     if (!to) return;
-    print_signature(to, name, schema);
+    print_signature(to, info, schema);
     if (fclose(to) == 0) print_json_field("signature", text);
     free(text);
 }
@@ -127,12 +132,12 @@ static void print_function(const khub_function_info *info, int json, int first)
     if (json) {
         fputs(first ? "{\"name\": " : ",\n {\"name\": ", stdout);
         cli_json_text(stdout, info->name);
-        print_signature_json(info->name, schema);
+        print_signature_json(info, schema);
         print_raw_schema(info, schema);
         print_json_field("doc", info->doc);
         fputc('}', stdout);
     } else {
-        print_signature(stdout, info->name, schema);
+        print_signature(stdout, info, schema);
         fputc('\n', stdout);
         if (info->doc) {
             fputs("    ", stdout);

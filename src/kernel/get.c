@@ -12,8 +12,11 @@
 #include "kernel/needs.h"
 #include "kernel/place.h"
 #include "kernel/runtime.h"
+#include "platform/platform.h"
+#include "torch/torch.h"
 #include "trust/held.h"
 #include "trust/trust.h"
+#include "variant/name.h"
 
 #include <stdio.h>
 
@@ -125,17 +128,41 @@ static int take_facts(khub_kernel *kernel, const khub__place *place, khub_error 
 }
 
 /* A kernel in C may do without libtvm_ffi; that it isn't there matters once the loader misses something. */
-static int open_library(khub_kernel *kernel, const char *path, const khub__proven *proven, khub_error *err)
+static int open_for_tvm_ffi(khub_kernel *kernel, const char *path, const khub__proven *proven,
+                            khub_error *err)
 {
     khub_error no_runtime = {0}, why = {0};
     int runtime = khub__runtime_open(&no_runtime);
     if (runtime == KHUB_E_NOMEM) return khub__fail_memory(err, "opening libtvm_ffi");
     if (runtime != KHUB_OK)
         khub__log(KHUB_LOG_DEBUG, "get", kernel->name, "without libtvm_ffi: %s", no_runtime.message);
-    int rc = khub__library_open(&kernel->library, path, proven, &why);
+    int rc = khub__library_open(&kernel->library, path, NULL, proven, &why);
     if (rc == KHUB_OK) return KHUB_OK;
     if (runtime == KHUB_OK || !strstr(why.message, "tvm_ffi")) return khub__fail(err, rc, "%s", why.message);
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);
+}
+
+/* Its operators' namespace is the build's id. */
+static int open_for_torch(khub_kernel *kernel, const char *path, const khub__judging *judging,
+                          const khub__proven *proven, khub_error *err)
+{
+    const khub_platform *machine;
+    int rc = khub__this_machine(&machine, err);
+    if (rc == KHUB_OK)
+        rc = khub__torch_open(khub__platform_library_of(machine, "libtorch"),
+                              !strcmp(judging->metadata.backend, "cuda"), err);
+    if (rc == KHUB_OK) rc = khub__library_open(&kernel->library, path, judging->metadata.id, proven, err);
+    return rc;
+}
+
+static int open_library(khub_kernel *kernel, const char *path, const khub__judging *judging, khub_error *err)
+{
+    khub__variant_name name;
+    const khub__proven *proven = judging->is_proven ? &judging->proven : NULL;
+    int is_torch = khub__variant_name_parse(&name, kernel->variant) &&
+                   (name.framework == KHUB__TORCH || name.framework == KHUB__TORCH_STABLE);
+    return is_torch ? open_for_torch(kernel, path, judging, proven, err)
+                    : open_for_tvm_ffi(kernel, path, proven, err);
 }
 
 /* What serves which layer is told by what was proven, too. */
@@ -158,11 +185,11 @@ static int load(khub_kernel *kernel, khub__judging *judging, khub_error *err)
         khub__free(path);
         return rc;
     }
-    rc = open_library(kernel, path, proven, &why);
+    rc = open_library(kernel, path, judging, &why);
     if (rc == KHUB_E_UNTRUSTED && proven && !khub__proven_still(proven)) {
         khub_error_clear(&why);
         rc = khub__judge_content(judging, 1, &why);
-        if (rc == KHUB_OK) rc = open_library(kernel, path, proven, &why);
+        if (rc == KHUB_OK) rc = open_library(kernel, path, judging, &why);
     }
     khub__free(path);
     if (rc == KHUB_OK) take_layers(kernel, judging);

@@ -104,7 +104,7 @@ int khub_kernel_function(khub_function *out, const khub_kernel *kernel, const ch
             "(docs/writing.md; %s)",
             kernel->name, name, kernel->library->path);
     if (!function) return fail_absent(err, kernel, "function", name, function_at);
-    out->call = function->call;
+    *out = function->function;
     return KHUB_OK;
 }
 
@@ -151,8 +151,9 @@ const khub_function_info *khub_kernel_function_info(khub_kernel *kernel, size_t 
     if (!infos) return NULL;
     for (size_t j = 0; j < library->function_count; j++) {
         const khub__library_function *f = &library->functions[j];
-        infos[j] = (khub_function_info){f->name, schema_of(text_of(f->schema, kernel, f->name)),
-                                        text_of(f->doc, kernel, f->name)};
+        char *schema =
+            f->signature ? khub__strdup(f->signature) : schema_of(text_of(f->schema, kernel, f->name));
+        infos[j] = (khub_function_info){f->name, schema, text_of(f->doc, kernel, f->name)};
     }
     kernel->infos = infos;
     return &infos[i];

@@ -4,9 +4,8 @@
 #include "base/memory.h"
 #include "measure/cases.h"
 #include "measure/fill.h"
+#include "ops/whose.h"
 #include "tensor/array.h"
-
-#include <khub/standard.h>
 
 #include <stdio.h>
 
@@ -49,11 +48,10 @@ static int make_args(khub__call_set *set, const khub__case *c, khub_error *err)
 }
 
 static int add_slot(khub_slot **slot, khub_layers *layers, const khub__call_set *set, const khub__case *c,
-                    size_t number, khub_error *err)
+                    const char *whose, size_t number, khub_error *err)
 {
     char path[32];
-    khub_function standard;
-    const khub_slot_axis *axes;
+    khub__standard standard;
     const char *layer = c->layer->name;
     khub_slot_options options;
     khub_slot_shape shapes[KHUB__MAX_ARGS];
@@ -65,10 +63,10 @@ static int add_slot(khub_slot **slot, khub_layers *layers, const khub__call_set 
             shapes[options.shape_count++] =
                 (khub_slot_shape){c->layer->args[i].name, c->args[i].ndim, c->args[i].shape};
     snprintf(path, sizeof(path), "%zu", number);
-    int rc = khub_standard(&standard, layer, err);
-    if (rc == KHUB_OK) rc = khub_layers_add(layers, path, layer, standard, &options, slot, err);
-    size_t count = khub_standard_axes(layer, &axes);
-    if (rc == KHUB_OK && count) rc = khub_slot_slice(*slot, axes, count, err);
+    int rc = khub__standard_of(&standard, whose, layer, err);
+    if (rc == KHUB_OK) rc = khub_layers_add(layers, path, layer, standard.function, &options, slot, err);
+    if (rc == KHUB_OK && standard.axis_count)
+        rc = khub_slot_slice(*slot, standard.axes, standard.axis_count, err);
     for (int32_t i = 0; i < c->layer->arg_count && rc == KHUB_OK; i++)
         if (is_weight(c->layer->args[i].name) && khub_value_tensor(&set->args[i]))
             rc = khub_slot_bind(*slot, c->layer->args[i].name, &set->arrays[i].tensor, err);
@@ -92,7 +90,8 @@ static int fill_slots(khub__timed_calls *calls, const khub__case *c, const khub_
     return rc;
 }
 
-static int make_sets(khub__timed_calls *calls, const khub__case *c, uint64_t fill, khub_error *err)
+static int make_sets(khub__timed_calls *calls, const khub__case *c, const khub__calls_options *options,
+                     khub_error *err)
 {
     int rc = KHUB_OK;
     size_t wanted = 1;
@@ -105,12 +104,12 @@ static int make_sets(khub__timed_calls *calls, const khub__case *c, uint64_t fil
         rc = make_args(set, c, err);
         if (rc == KHUB_OK && i == 0) {
             calls->work = khub__work_of(c->layer->name, set->args, calls->n);
-            double sets = calls->work.bytes > 0 ? (double)fill / calls->work.bytes : 0;
+            double sets = calls->work.bytes > 0 ? (double)options->fill / calls->work.bytes : 0;
             wanted = sets > MOST_SETS ? MOST_SETS : (size_t)sets + 1;
         }
-        if (rc == KHUB_OK) rc = add_slot(&set->kernel, calls->kernels, set, c, i, err);
+        if (rc == KHUB_OK) rc = add_slot(&set->kernel, calls->kernels, set, c, NULL, i, err);
         if (rc == KHUB_OK && calls->standards)
-            rc = add_slot(&set->standard, calls->standards, set, c, i, err);
+            rc = add_slot(&set->standard, calls->standards, set, c, options->whose, i, err);
     }
     return rc;
 }
@@ -125,7 +124,7 @@ int khub__timed_calls_new(khub__timed_calls *out, const khub__case *c, const khu
     out->standard = (khub__caller){out, 1, 0};
     int rc = khub_layers_new(&out->kernels, err);
     if (rc == KHUB_OK && options->standard) rc = khub_layers_new(&out->standards, err);
-    if (rc == KHUB_OK) rc = make_sets(out, c, options->fill, err);
+    if (rc == KHUB_OK) rc = make_sets(out, c, options, err);
     return rc == KHUB_OK ? fill_slots(out, c, options, err) : rc;
 }
 

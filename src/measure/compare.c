@@ -6,6 +6,7 @@
 #include "layer/shapes.h"
 #include "measure/report.h"
 #include "measure/save.h"
+#include "ops/whose.h"
 
 #include <stdio.h>
 
@@ -108,13 +109,22 @@ static int open_all(job *j, khub_error *err)
     return rc;
 }
 
+static int find_standard(khub__subject *out, const job *j, const khub__layer_def *layer, khub_error *err)
+{
+    khub__standard standard;
+    int rc = khub__standard_of(&standard, j->options.standard, layer->name, err);
+    out->function = standard.function;
+    if (standard.whose && !strcmp(standard.whose, "torch")) out->name = "torch";
+    return rc;
+}
+
 /* What the layer's function is compared with. */
 static int find_other(khub__subject *out, const job *j, const khub__layer_def *layer, khub_error *err)
 {
     char name[NAME];
     const char *what = "";
     *out = (khub__subject){.name = "standard", .layer = layer};
-    if (!j->other) return khub_standard(&out->function, layer->name, err);
+    if (!j->other) return find_standard(out, j, layer, err);
     int rc = split(name, &what, j->other, err);
     out->name = j->other;
     out->kernel = j->other_kernel;

@@ -10,10 +10,11 @@
 typedef struct khub__bert khub__bert;
 
 /* Reads config.json and model.safetensors in `directory` and adds the slots, named as Transformers names the
- * modules, to `layers`, which must be freed first: its slots borrow the weights. `threads` is borrowed.
- * KHUB_E_NOTFOUND, KHUB_E_FORMAT, KHUB_E_UNSUPPORTED, KHUB_E_IO, KHUB_E_NOMEM. */
-int khub__bert_open(khub__bert **out, const char *directory, khub_layers *layers, khub__threads *threads,
-                    khub_error *err);
+ * modules, to `layers`, which must be freed first: its slots borrow the weights. `standard` says
+ * whose functions they have (ops/whose.h); `threads` is borrowed. KHUB_E_NOTFOUND, KHUB_E_FORMAT,
+ * KHUB_E_UNSUPPORTED, KHUB_E_IO, KHUB_E_NOMEM. */
+int khub__bert_open(khub__bert **out, const char *directory, khub_layers *layers, const char *standard,
+                    khub__threads *threads, khub_error *err);
 void khub__bert_close(khub__bert *bert); /* NULL is a no-op */
 
 const khub__config *khub__bert_config(const khub__bert *bert);

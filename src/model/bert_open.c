@@ -4,8 +4,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "model/bert_parts.h"
-
-#include <khub/standard.h>
+#include "ops/whose.h"
 
 /* Tokens of one run, unless one sentence is longer: enough for matrices to be multiplied at full speed, few
  * enough for the layers' values to stay in a cache (some MB). */
@@ -15,6 +14,7 @@ enum { TOKENS_PER_RUN = 512, ALIGNMENT = 64 };
 struct builder {
     khub__bert *bert;
     khub_layers *layers;
+    const char *standard; /* whose functions */
     khub_error *err;
 };
 
@@ -24,16 +24,13 @@ static const khub_slot_options of_float32 = {sizeof(of_float32), {KHUB_DTYPE_FLO
 static int add_run(khub_slot **slot, struct builder *b, const char *layer, const char *path,
                    khub_slot *const *parts, size_t count)
 {
-    khub_function standard;
-    const khub_slot_axis *axes;
-    int rc = khub_standard(&standard, layer, b->err);
+    khub__standard standard;
+    int rc = khub__standard_of(&standard, b->standard, layer, b->err);
     if (rc == KHUB_OK)
-        rc = parts ? khub_layers_add_run(b->layers, path, layer, standard, &of_float32, parts, count, slot,
-                                         b->err)
-                   : khub_layers_add(b->layers, path, layer, standard, &of_float32, slot, b->err);
-    if (rc != KHUB_OK) return rc;
-    size_t axis_count = khub_standard_axes(layer, &axes);
-    return khub_slot_slice(*slot, axes, axis_count, b->err);
+        rc = parts ? khub_layers_add_run(b->layers, path, layer, standard.function, &of_float32, parts, count,
+                                         slot, b->err)
+                   : khub_layers_add(b->layers, path, layer, standard.function, &of_float32, slot, b->err);
+    return rc == KHUB_OK ? khub_slot_slice(*slot, standard.axes, standard.axis_count, b->err) : rc;
 }
 
 static int add_slot(khub_slot **slot, struct builder *b, const char *layer, const char *path)
@@ -225,14 +222,14 @@ static int build(struct builder *b, const char *directory)
     return rc;
 }
 
-int khub__bert_open(khub__bert **out, const char *directory, khub_layers *layers, khub__threads *threads,
-                    khub_error *err)
+int khub__bert_open(khub__bert **out, const char *directory, khub_layers *layers, const char *standard,
+                    khub__threads *threads, khub_error *err)
 {
     *out = NULL;
     khub__bert *bert = khub__calloc(1, sizeof(*bert));
     if (!bert) return khub__fail_memory(err, "opening a model");
     bert->threads = threads;
-    struct builder b = {bert, layers, err};
+    struct builder b = {bert, layers, standard, err};
     int rc = build(&b, directory);
     if (rc == KHUB_OK)
         *out = bert;

@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "model/bert.h"
 #include "model/pooling.h"
+#include "torch/torch.h"
 
 #include <stdlib.h>
 
@@ -47,13 +48,16 @@ static int take_memory(khub_model *model, khub_error *err)
     return model->ids && model->lengths && model->sums ? KHUB_OK : khub__fail_memory(err, "opening a model");
 }
 
-static int open_parts(khub_model *model, const char *directory, unsigned threads, khub_error *err)
+static int open_parts(khub_model *model, const char *directory, const khub_model_options *options,
+                      khub_error *err)
 {
     int rc = khub__sentence_read(&model->sentence, directory, err);
-    if (rc == KHUB_OK) rc = khub__threads_new(&model->threads, threads, err);
+    if (rc == KHUB_OK) rc = khub__threads_new(&model->threads, options->threads, err);
+    if (rc == KHUB_OK) khub__torch_set_threads((int)khub__threads_count(model->threads));
     if (rc == KHUB_OK) rc = khub_layers_new(&model->layers, err);
     if (rc == KHUB_OK)
-        rc = khub__bert_open(&model->bert, model->sentence.encoder, model->layers, model->threads, err);
+        rc = khub__bert_open(&model->bert, model->sentence.encoder, model->layers, options->standard,
+                             model->threads, err);
     if (rc == KHUB_OK) rc = khub_tokenizer_open(&model->tokenizer, model->sentence.encoder, err);
     if (rc == KHUB_OK) rc = check_sizes(model, directory, err);
     return rc == KHUB_OK ? take_memory(model, err) : rc;
@@ -70,7 +74,7 @@ int khub_model_open(khub_model **out, const char *directory, const khub_model_op
     if (rc != KHUB_OK) return rc;
     khub_model *model = khub__calloc(1, sizeof(*model));
     if (!model) return khub__fail_memory(err, "opening a model");
-    rc = open_parts(model, directory, ours.threads, err);
+    rc = open_parts(model, directory, &ours, err);
     if (rc == KHUB_OK)
         *out = model;
     else

@@ -37,4 +37,10 @@ void khub__op_load(float *to, const khub_tensor *tensor, int64_t row, int64_t fr
 void khub__op_round(const khub_tensor *like, float *values, int64_t count);
 void khub__op_store(const khub_tensor *tensor, int64_t row, int64_t from, const float *values, int64_t count);
 
+/* Attention's arguments, checked; 0, or -1 with the error raised. */
+int khub__attention_check(const khub__op *op);
+
+/* How many keys query i of batch row b sees, counted from the first. */
+int64_t khub__attention_keys(const khub__op *op, int64_t b, int64_t i);
+
 #endif

@@ -8,7 +8,7 @@
 
 enum { OUT, Q, K, V, LENGTHS, SCALE, CAUSAL };
 
-static int check(const khub__op *op)
+int khub__attention_check(const khub__op *op)
 {
     const int64_t any[4] = {-1, -1, -1, -1};
     if (khub__op_shape(op, Q, 4, any) || khub__op_shape(op, K, 4, any)) return -1;
@@ -34,8 +34,7 @@ static void load(float *to, const khub_tensor *t, int64_t b, int64_t h)
         khub__op_load(to + i * width, t, (b * tokens + i) * heads + h, 0, width);
 }
 
-/* How many keys query i sees, counted from the first. */
-static int64_t visible(const khub__op *op, int64_t b, int64_t i)
+int64_t khub__attention_keys(const khub__op *op, int64_t b, int64_t i)
 {
     int64_t t = op->tensor[Q]->shape[1], s = op->tensor[K]->shape[1], keys = s;
     const khub_tensor *lengths = op->tensor[LENGTHS];
@@ -60,7 +59,7 @@ static void one_head(const khub__op *op, const head *at)
     khub__sgemm(1, t, s, d, at->q, d, at->k, d, at->scores, s);
     for (int64_t i = 0; i < t; i++) {
         float *row = at->scores + i * s;
-        int64_t keys = visible(op, at->b, i);
+        int64_t keys = khub__attention_keys(op, at->b, i);
         for (int64_t j = 0; j < keys; j++)
             row[j] = (float)(row[j] * op->number[SCALE]);
         khub__softmax(row, keys);
@@ -76,7 +75,7 @@ int khub__std_attention(void *self, const khub_value *args, int32_t n, khub_valu
 {
     khub__op op;
     (void)self, (void)result;
-    if (khub__op_open(&op, "Attention", args, n) || check(&op)) return -1;
+    if (khub__op_open(&op, "Attention", args, n) || khub__attention_check(&op)) return -1;
     const int64_t *q = op.tensor[Q]->shape, *k = op.tensor[K]->shape;
     int64_t t = q[1], s = k[1], d = q[3];
     if (d == 0 || t == 0) return 0;

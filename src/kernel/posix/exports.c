@@ -122,7 +122,8 @@ int khub__exports_read(khub__library_function **out, size_t *count, void *handle
     for (size_t i = 0; i < t.count; i++) {
         const char *name = name_of(&t, i);
         if (name && is_function(name))
-            list[(*count)++] = (khub__library_function){name, address(handle, name), NULL, NULL};
+            list[(*count)++] =
+                (khub__library_function){.name = name, .function = {address(handle, name), NULL}};
     }
     qsort(list, *count, sizeof(*list), by_name);
     for (size_t i = 0; i < t.count; i++) {

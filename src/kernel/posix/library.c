@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "kernel/operators.h"
 #include "kernel/posix/elf.h"
 #include "kernel/posix/entrance.h"
 #include "kernel/posix/exports.h"
@@ -31,6 +32,7 @@ typedef struct entry {
     khub__library library; /* first: what callers hold */
     identity file;
     char content[KHUB__HASH_HEX_MAX + 1]; /* that was proven; "": it was opened as it was */
+    char *operators;                      /* the namespace of its operators; NULL: it has none */
     struct entry *next;
 } entry;
 
@@ -56,6 +58,15 @@ static entry *find_opened(const char *path)
     return e;
 }
 
+/* The one whose operators are in that namespace, at whatever path it lies. */
+static entry *find_registered(const char *operators)
+{
+    entry *e = opened;
+    while (e && (!e->operators || strcmp(e->operators, operators) != 0))
+        e = e->next;
+    return e;
+}
+
 /* Adds `fresh`, or returns the one that another thread added meanwhile. */
 static entry *add_opened(entry *fresh)
 {
@@ -74,12 +85,14 @@ static void entry_free(entry *e)
     if (!e) return;
     khub__free((void *)(uintptr_t)e->library.path);
     khub__free((void *)(uintptr_t)e->library.functions);
+    khub__free(e->operators);
     khub__free(e);
 }
 
 /* What is to be opened. */
 typedef struct request {
     const char *path;           /* absolute */
+    const char *operators;      /* NULL: it exports functions */
     const khub__proven *proven; /* NULL: what is at the path */
     const khub__proven_file *file;
     identity now;
@@ -96,6 +109,7 @@ static int look(int *flags, const request *r, khub_error *err)
     if (rc == KHUB_OK && r->proven) rc = khub__interpose_search(&elf, err);
     if (rc == KHUB_OK) rc = khub__interpose_siblings(&elf, r->proven, err);
     if (rc == KHUB_OK) rc = khub__interpose_flags(flags, &elf, err);
+    if (rc == KHUB_OK && r->operators) rc = khub__operators_check(r->operators, r->path, err);
     khub__elf_close(&elf);
     return rc;
 }
@@ -147,7 +161,9 @@ static int load(entry *e, const request *r, khub_error *err)
     if (!handle) return rc;
     /* From here on the handle is kept for good, failure or not: the library's code has run. */
     khub__library_function *functions;
-    rc = khub__exports_read(&functions, &e->library.function_count, handle, path, err);
+    size_t *count = &e->library.function_count;
+    rc = r->operators ? khub__operators_read(&functions, count, r->operators, path, err)
+                      : khub__exports_read(&functions, count, handle, path, err);
     e->library.functions = functions;
     return rc;
 }
@@ -156,8 +172,9 @@ static int open_new(entry **out, const request *r, khub_error *err)
 {
     entry *e = khub__calloc(1, sizeof(*e));
     if (e) e->library.path = khub__strdup(r->path);
-    if (!e || !e->library.path) {
-        khub__free(e);
+    if (e && r->operators) e->operators = khub__strdup(r->operators);
+    if (!e || !e->library.path || (r->operators && !e->operators)) {
+        entry_free(e);
         return khub__fail_memory(err, "opening a library");
     }
     e->file = r->now;
@@ -202,13 +219,13 @@ static int is_same(const entry *e, const request *r)
     return same(&e->file, &r->now);
 }
 
-static int open_absolute(const khub__library **out, request *r, khub_error *err)
+static int find_or_open(const khub__library **out, request *r, khub_error *err)
 {
-    int rc = identify(r, err);
-    if (rc != KHUB_OK) return rc;
+    int rc = KHUB_OK;
     pthread_mutex_lock(&lock);
-    entry *e = find_opened(r->path);
+    entry *e = find_opened(r->path), *other = r->operators ? find_registered(r->operators) : NULL;
     pthread_mutex_unlock(&lock);
+    if (!e && other && is_same(other, r)) e = other; /* the same library from another place */
     if (!e) rc = open_new(&e, r, err);
     if (rc != KHUB_OK) return rc;
     if (!is_same(e, r))
@@ -220,6 +237,19 @@ static int open_absolute(const khub__library **out, request *r, khub_error *err)
     return KHUB_OK;
 }
 
+/* One at a time when it registers operators: those that another thread's loading registers are no stranger's.
+ */
+static int open_absolute(const khub__library **out, request *r, khub_error *err)
+{
+    static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
+    int rc = identify(r, err);
+    if (rc != KHUB_OK) return rc;
+    if (r->operators) pthread_mutex_lock(&registering);
+    rc = find_or_open(out, r, err);
+    if (r->operators) pthread_mutex_unlock(&registering);
+    return rc;
+}
+
 static int open_request(const khub__library **out, request *r, khub_error *err)
 {
     const char *name = khub__path_name(r->path);
@@ -229,13 +259,13 @@ static int open_request(const khub__library **out, request *r, khub_error *err)
     return open_absolute(out, r, err);
 }
 
-int khub__library_open(const khub__library **out, const char *path, const khub__proven *proven,
-                       khub_error *err)
+int khub__library_open(const khub__library **out, const char *path, const char *operators,
+                       const khub__proven *proven, khub_error *err)
 {
     *out = NULL;
     char *absolute = NULL;
     int rc = make_absolute(&absolute, path, err);
-    request r = {.path = absolute, .proven = proven};
+    request r = {.path = absolute, .operators = operators, .proven = proven};
     if (rc == KHUB_OK) rc = open_request(out, &r, err);
     khub__free(absolute);
     return rc;

@@ -68,7 +68,7 @@ static void load_library(int to, const char *path)
     const khub__library *library;
     khub_error why = {0};
     khub__runtime_open(NULL); /* without it, the loader says what is missing */
-    if (khub__library_open(&library, path, NULL, &why) != KHUB_OK) {
+    if (khub__library_open(&library, path, NULL, NULL, &why) != KHUB_OK) {
         send_reason(to, &why);
         return;
     }

@@ -1,0 +1,31 @@
+#include "ops/whose.h"
+
+#include "base/error.h"
+#include "base/log.h"
+
+static int of_khub(khub__standard *out, const char *layer, khub_error *err)
+{
+    out->axis_count = khub_standard_axes(layer, &out->axes);
+    out->whose = "khub";
+    return khub_standard(&out->function, layer, err);
+}
+
+static int of_torch(khub__standard *out, const char *layer, khub_error *err)
+{
+    khub_error why = {0};
+    int rc = khub_standard_torch(&out->function, layer, &why);
+    out->whose = "torch";
+    if (rc == KHUB_OK) return KHUB_OK;
+    if (rc != KHUB_E_NOTFOUND) return khub__fail(err, rc, "%s", why.message);
+    khub__log(KHUB_LOG_NOTICE, "standard", layer, "khub's own is used: %s", why.message);
+    return of_khub(out, layer, err);
+}
+
+int khub__standard_of(khub__standard *out, const char *whose, const char *layer, khub_error *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (!whose || !strcmp(whose, "khub")) return of_khub(out, layer, err);
+    if (!strcmp(whose, "torch")) return of_torch(out, layer, err);
+    return khub__fail(err, KHUB_E_INVAL,
+                      "standard: \"%s\" has no implementation of layers; khub and torch have", whose);
+}
