@@ -110,8 +110,10 @@ typedef struct khub_layer_spec {
     /* "slices": axes along which a call may be cut, NULL-terminated pairs are in `slices` */
     const struct khub_slice_axis *slices;
     size_t slice_count;
-    const char *prepare_arg;                /* "weight": the argument that is prepared; NULL: none */
-    const char *prepare_function;           /* called as f(prepared, original), see docs/layers.md */
+    const char *returns;          /* "out": the argument that the function gives back instead, and that isn't
+                                   * among `args`; NULL: it writes to all its outputs */
+    const char *prepare_arg;      /* "weight": the argument that is prepared; NULL: none */
+    const char *prepare_function; /* called as f(prepared, original), see docs/layers.md */
     const khub_layer_tolerance *tolerances; /* promises for some dtypes */
     size_t tolerance_count;
     const struct khub_shape_rule *shapes; /* what it takes; none: all that the layer may be called with */

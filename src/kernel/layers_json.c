@@ -89,10 +89,16 @@ static int take_names(builder *b, const char *const **out, const json_t *entry, 
     return KHUB_OK;
 }
 
+static int is_name(const char *name, const char *arg, size_t length)
+{
+    return name && strlen(name) == length && !memcmp(name, arg, length);
+}
+
 static int has_arg(const khub_layer_spec *spec, const char *arg, size_t length)
 {
+    if (is_name(spec->returns, arg, length)) return 1;
     for (size_t i = 0; i < spec->arg_count; i++)
-        if (strlen(spec->args[i]) == length && !memcmp(spec->args[i], arg, length)) return 1;
+        if (is_name(spec->args[i], arg, length)) return 1;
     return !spec->args; /* the layer's own names, which src/layer knows */
 }
 
@@ -285,6 +291,21 @@ static int take_shapes(builder *b, const json_t *entry)
     return KHUB_OK;
 }
 
+/* The argument that the function gives back instead of writing to it. */
+static int take_returns(builder *b, const json_t *entry)
+{
+    khub_layer_spec *spec = b->spec;
+    khub__json_source source = {b->where, b->err};
+    int rc = khub__json_string(&spec->returns, entry, "returns", &source);
+    if (rc != KHUB_OK || !spec->returns) return rc;
+    if (!spec->returns[0]) return wrong(b, "returns", "is empty");
+    for (size_t i = 0; i < spec->arg_count; i++)
+        if (!strcmp(spec->args[i], spec->returns))
+            return khub__fail(b->err, KHUB_E_FORMAT, "%s: \"returns\" names \"%s\", which is in \"args\" too",
+                              b->where, spec->returns);
+    return KHUB_OK;
+}
+
 static int take_prepare(builder *b, const json_t *entry)
 {
     khub__json_source source = {b->where, b->err};
@@ -349,6 +370,7 @@ static int take_entry(builder *b, const json_t *entry)
     if (rc == KHUB_OK) rc = take_names(b, &spec->args, entry, "args", KHUB__LAYER_MAX_ARGS);
     while (rc == KHUB_OK && spec->args && spec->args[spec->arg_count])
         spec->arg_count++;
+    if (rc == KHUB_OK) rc = take_returns(b, entry);
     if (rc == KHUB_OK) rc = take_names(b, &spec->dtypes, entry, "dtypes", 64);
     if (rc == KHUB_OK) rc = khub__json_bool(&spec->backward, entry, "backward", &source);
     if (rc == KHUB_OK) rc = khub__json_bool(&spec->deterministic, entry, "deterministic", &source);
@@ -363,8 +385,8 @@ static void place_texts(builder *b, const char *layer)
 {
     khub_layer_spec *spec = b->spec;
     spec->layer = place_text(b, layer, strlen(layer));
-    const char **single[] = {&spec->function, &spec->prepare_arg, &spec->prepare_function};
-    for (size_t i = 0; i < 3; i++)
+    const char **single[] = {&spec->function, &spec->prepare_arg, &spec->prepare_function, &spec->returns};
+    for (size_t i = 0; i < sizeof(single) / sizeof(*single); i++)
         if (*single[i]) *single[i] = place_text(b, *single[i], strlen(*single[i]));
     const char **lists[] = {(const char **)(uintptr_t)spec->args, (const char **)(uintptr_t)spec->dtypes};
     for (size_t i = 0; i < 2; i++)
@@ -388,7 +410,7 @@ static void place_texts(builder *b, const char *layer)
 static void note_unknown_keys(const json_t *entry, const char *where, const char *ignored)
 {
     static const char *const known[] = {"function", "args",    "dtypes",    "backward", "deterministic",
-                                        "slices",   "prepare", "tolerance", "shapes"};
+                                        "slices",   "prepare", "tolerance", "shapes",   "returns"};
     const char *key;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)entry, key, value) {

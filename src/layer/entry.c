@@ -94,7 +94,8 @@ static int check_name(const char *kernel, const char *where, khub_error *err)
 /* 1: each of the layer's arguments stands among `args` once, and nothing else does. */
 static int has_args(const khub__layer_def *layer, const khub_layer_spec *spec)
 {
-    if (spec->arg_count != (size_t)layer->arg_count) return 0;
+    if (spec->returns && khub__layer_position(layer, spec->returns) < 0) return 0;
+    if (spec->arg_count + (spec->returns != NULL) != (size_t)layer->arg_count) return 0;
     for (size_t i = 0; i < spec->arg_count; i++) /* no name stands twice in "args" */
         if (khub__layer_position(layer, spec->args[i]) < 0) return 0;
     return 1;

@@ -102,22 +102,43 @@ static int wrong_args(const maker *m)
 }
 
 /* Where each argument of the function stands among the layer's. */
-static int take_args(const maker *m)
+static int take_listed(const maker *m, int32_t count)
 {
     khub__recipe *recipe = m->recipe;
-    const khub__layer_def *layer = recipe->layer;
     const khub_layer_spec *spec = m->spec;
-    unsigned seen = 0;
-    recipe->in_order = 1;
-    if (!spec->args) return KHUB_OK;
-    if (spec->arg_count != (size_t)layer->arg_count) return wrong_args(m);
-    for (int32_t i = 0; i < layer->arg_count; i++) {
-        int32_t at = khub__layer_position(layer, spec->args[i]);
+    unsigned seen = recipe->returned_arg >= 0 ? 1u << recipe->returned_arg : 0;
+    if (spec->arg_count != (size_t)count) return wrong_args(m);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t at = khub__layer_position(recipe->layer, spec->args[i]);
         if (at < 0 || seen & 1u << at) return wrong_args(m);
         seen |= 1u << at;
         recipe->order[i] = at;
         if (at != i) recipe->in_order = 0;
     }
+    return KHUB_OK;
+}
+
+static int take_returned(const maker *m)
+{
+    khub__recipe *recipe = m->recipe;
+    const char *returns = m->spec->returns;
+    recipe->returned_arg = returns ? khub__layer_position(recipe->layer, returns) : -1;
+    if (!returns || (recipe->returned_arg >= 0 && recipe->layer->args[recipe->returned_arg].is_output))
+        return KHUB_OK;
+    return khub__fail(m->err, KHUB_E_FORMAT, "%s: \"returns\" of %s names \"%s\", which is no output of %s",
+                      m->kernel, m->spec->function, returns, recipe->layer->name);
+}
+
+static int take_args(const maker *m)
+{
+    khub__recipe *recipe = m->recipe;
+    int rc = take_returned(m);
+    if (rc != KHUB_OK) return rc;
+    int32_t count = recipe->layer->arg_count - (recipe->returned_arg >= 0);
+    recipe->in_order = recipe->returned_arg < 0;
+    if (m->spec->args) return take_listed(m, count);
+    for (int32_t i = 0; i < count; i++) /* the layer's own order, without the one that comes back */
+        recipe->order[i] = i + (recipe->returned_arg >= 0 && i >= recipe->returned_arg);
     return KHUB_OK;
 }
 
@@ -216,14 +237,19 @@ static int same_axis(const khub_slot_axis *a, const khub_slot_axis *b)
     return same;
 }
 
+static int same_function(khub_function a, khub_function b)
+{
+    return a.call == b.call && a.self == b.self;
+}
+
 /* What a slot's filling depends on. */
 static int same_recipe(const khub__recipe *a, const khub__recipe *b)
 {
-    int same = a->source == b->source && a->layer == b->layer && a->function.call == b->function.call &&
-               a->prepare.call == b->prepare.call && !strcmp(a->name, b->name) &&
-               a->in_order == b->in_order && !memcmp(a->order, b->order, sizeof(a->order)) &&
-               a->prepared_arg == b->prepared_arg && a->deterministic == b->deterministic &&
-               a->axis_count == b->axis_count;
+    int same = a->source == b->source && a->layer == b->layer && same_function(a->function, b->function) &&
+               same_function(a->prepare, b->prepare) && a->returned_arg == b->returned_arg &&
+               !strcmp(a->name, b->name) && a->in_order == b->in_order &&
+               !memcmp(a->order, b->order, sizeof(a->order)) && a->prepared_arg == b->prepared_arg &&
+               a->deterministic == b->deterministic && a->axis_count == b->axis_count;
     for (size_t i = 0; same && i < a->axis_count; i++)
         same = same_axis(&a->axes[i], &b->axes[i]);
     return same;
@@ -302,6 +328,7 @@ static int fill_anew(khub_filling **out, khub__recipe *recipe, const khub_slot *
     memcpy(filling->order, recipe->order, sizeof(recipe->order));
     filling->in_order = recipe->in_order;
     filling->prepared_arg = recipe->prepared_arg;
+    filling->returned_arg = recipe->returned_arg;
     filling->axes = recipe->axes;
     filling->axis_count = recipe->axis_count;
     filling->kernel = khub_kernel_name(recipe->source->kernel);

@@ -22,6 +22,7 @@ struct khub__recipe {
     int32_t order[KHUB__MAX_ARGS];
     int in_order, deterministic;
     int32_t prepared_arg; /* -1: none */
+    int32_t returned_arg; /* -1: none */
     khub_slot_axis *axes;
     size_t axis_count;
     char *texts;          /* where the names above and those of the axes stand */

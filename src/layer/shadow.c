@@ -152,7 +152,7 @@ static int make(khub_slot *slot, khub_error *err)
     khub_filling *filling = &slot->shadow->filling;
     filling->run = run_both;
     filling->in_order = 1;
-    filling->prepared_arg = -1;
+    filling->prepared_arg = filling->returned_arg = -1;
     khub__filling_complete(filling, slot->layer);
     atomic_flag_clear(&slot->shadow->taken);
     return KHUB_OK;

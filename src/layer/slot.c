@@ -8,6 +8,7 @@
 #include "layer/recipe.h"
 #include "layer/shadow.h"
 #include "layer/shapes.h"
+#include "tensor/copy.h"
 
 #include <stddef.h>
 
@@ -123,7 +124,7 @@ static int make(khub_slot **out, const char *path, const char *layer, khub_funct
     slot->dtype = options->dtype;
     slot->standard.function = standard;
     slot->standard.in_order = 1;
-    slot->standard.prepared_arg = -1;
+    slot->standard.prepared_arg = slot->standard.returned_arg = -1;
     khub__filling_complete(&slot->standard, slot->layer);
     atomic_init(&slot->now, &slot->standard);
     int rc = take_device(slot, options, err);
@@ -257,12 +258,42 @@ static inline int call_function(const khub_slot *slot, const khub_filling *filli
     return khub__slot_settle_call(slot, filling, rc, result, err);
 }
 
+/* What a function gives back, a tensor or a list of one, is written over the output that it stands for. */
+static int take_returned(const khub_slot *slot, const khub_filling *filling, const khub_value *result,
+                         const khub_tensor *output, khub_error *err)
+{
+    char buffer[200];
+    size_t count;
+    const khub_value *items = khub_value_items(result, &count);
+    const khub_tensor *given = khub_value_tensor(items && count == 1 ? items : result);
+    const char *wrong = !given ? "isn't a tensor" : khub__copy_refusal(buffer, sizeof(buffer), output, given);
+    if (wrong)
+        return khub__fail(err, KHUB_E_KERNEL, "%s (%s): what comes back for %s %s", slot->path,
+                          filling->kernel, slot->layer->args[filling->returned_arg].name, wrong);
+    khub__copy(output, given);
+    return KHUB_OK;
+}
+
+static int call_returning(const khub_slot *slot, const khub_filling *filling, const khub_value *args,
+                          int32_t n, const khub_value *output, khub_error *err)
+{
+    khub_value result = khub_arg_none();
+    int rc = filling->function.call(filling->function.self, args, n, &result);
+    if (rc != 0) return khub__slot_settle_call(slot, filling, rc, result, err);
+    const khub_tensor *to = khub_value_tensor(output);
+    rc = to ? take_returned(slot, filling, &result, to, err) : KHUB_OK; /* an output that nobody wants */
+    khub_value_release(&result);
+    return rc;
+}
+
 int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,
                       khub_error *err)
 {
     khub_value own[KHUB__MAX_ARGS];
     if (n != filling->arg_count) return wrong_count(slot, n, err);
     if (filling->run) return filling->run(slot, filling, args, n, err);
+    const khub_value *output = filling->returned_arg < 0 ? NULL : &args[filling->returned_arg];
+    n -= output != NULL;
     if (!filling->in_order) {
         for (int32_t i = 0; i < n; i++)
             own[i] = args[filling->order[i]];
@@ -271,7 +302,8 @@ int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const 
     const khub_slot *outer = running.slot; /* of a function that calls slots itself */
     const khub_filling *outer_filling = running.filling;
     running.slot = slot, running.filling = filling;
-    int rc = call_function(slot, filling, args, n, err);
+    int rc = output ? call_returning(slot, filling, args, n, output, err)
+                    : call_function(slot, filling, args, n, err);
     running.slot = outer, running.filling = outer_filling;
     return rc;
 }

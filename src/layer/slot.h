@@ -32,6 +32,7 @@ struct khub_filling {
     int in_order;                  /* 1: `order` is the identity, no adapter */
     int32_t prepared_arg;          /* position in the layer's order; -1: none */
     khub_array prepared;           /* what stands there instead */
+    int32_t returned_arg;          /* position of the output that the function gives back; -1: none */
     const khub_slot_axis *axes;    /* the recipe's, or owned by the slot that has it as its standard */
     size_t axis_count;
     const char *kernel; /* its name, for messages, the mapping's; NULL: the standard function */
