@@ -270,7 +270,7 @@ static int take_returned(const khub_slot *slot, const khub_filling *filling, con
     if (wrong)
         return khub__fail(err, KHUB_E_KERNEL, "%s (%s): what comes back for %s %s", slot->path,
                           filling->kernel, slot->layer->args[filling->returned_arg].name, wrong);
-    khub__copy(output, given);
+    khub__tensor_write(output, given);
     return KHUB_OK;
 }
 

@@ -10,7 +10,7 @@
 #include "torch/operators.h"
 #include "torch/torch.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 
 enum { OPERATORS = 3 };
 
@@ -19,9 +19,8 @@ typedef struct recipe {
     const char *layer;
     int (*run)(const struct recipe *recipe, const khub__op *op, const khub_value *args);
     const char *names[OPERATORS];
-    const char *approximate;                    /* gelu's "none" or "tanh"; NULL: it isn't gelu */
-    const khub__torch_operator *ops[OPERATORS]; /* found when it is first asked for, under `lock` */
-    int found;
+    const char *approximate;                              /* gelu's "none" or "tanh"; NULL: it isn't gelu */
+    _Atomic(const khub__torch_operator *) ops[OPERATORS]; /* NULL: nobody asked yet */
 } recipe;
 
 /* ---- calling ---- */
@@ -30,7 +29,8 @@ typedef struct recipe {
 static int call(khub_value *result, const recipe *r, int i, const khub_value *args, int32_t n)
 {
     *result = khub_arg_none();
-    return khub__torch_call((void *)(uintptr_t)r->ops[i], args, n, result);
+    return khub__torch_call((void *)(uintptr_t)atomic_load_explicit(&r->ops[i], memory_order_relaxed), args,
+                            n, result);
 }
 
 /* PyTorch gives an output that hasn't the result's shape another one, or repeats the result in it. */
@@ -80,6 +80,7 @@ typedef struct view {
 
 static void view_of(view *out, const khub_tensor *tensor)
 {
+    memset(out, 0, sizeof(*out));
     out->tensor = *tensor;
     out->tensor.shape = out->shape;
     out->tensor.strides = out->strides;
@@ -309,15 +310,6 @@ static int run(void *self, const khub_value *args, int32_t n, khub_value *result
     return khub__op_open(&op, r->layer, args, n) ? -1 : r->run(r, &op, args);
 }
 
-static int find_operators(recipe *r, khub_error *err)
-{
-    int rc = KHUB_OK;
-    for (int i = 0; rc == KHUB_OK && i < OPERATORS && r->names[i]; i++)
-        rc = khub__torch_operator_find(&r->ops[i], "aten", r->names[i], err);
-    r->found = rc == KHUB_OK;
-    return rc;
-}
-
 static int open_torch(khub_error *err)
 {
     const khub_platform *machine;
@@ -325,13 +317,15 @@ static int open_torch(khub_error *err)
     return rc == KHUB_OK ? khub__torch_open(khub__platform_library_of(machine, "libtorch"), 0, err) : rc;
 }
 
+/* Whoever looks finds the same. */
 static int prepare(recipe *r, khub_error *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `ops` and `found` of all recipes */
-    pthread_mutex_lock(&lock);
-    int rc = r->found ? KHUB_OK : open_torch(err);
-    if (rc == KHUB_OK && !r->found) rc = find_operators(r, err);
-    pthread_mutex_unlock(&lock);
+    int rc = open_torch(err);
+    for (int i = 0; rc == KHUB_OK && i < OPERATORS && r->names[i]; i++) {
+        const khub__torch_operator *found = NULL;
+        rc = khub__torch_operator_find(&found, "aten", r->names[i], err);
+        atomic_store(&r->ops[i], found);
+    }
     return rc;
 }
 

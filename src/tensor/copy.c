@@ -1,5 +1,7 @@
 #include "tensor/copy.h"
 
+#include "tensor/strided.h"
+
 #include <stdio.h>
 
 /* " (2, 3)" behind what stands in `buffer` already. */
@@ -23,8 +25,10 @@ const char *khub__copy_refusal(char *buffer, size_t bytes, const khub_tensor *to
 {
     char is[32], expected[32];
     if (to->device.type != KHUB_DEVICE_CPU || from->device.type != KHUB_DEVICE_CPU) return "isn't on the CPU";
-    if (to->ndim > KHUB_MAX_NDIM || from->dtype.bits * from->dtype.lanes % 8)
-        return "has too many axes, or a dtype of less than a byte";
+    int bytes_each = from->dtype.bits * from->dtype.lanes / 8;
+    if (to->ndim > KHUB_MAX_NDIM || from->dtype.bits * from->dtype.lanes % 8 || bytes_each > 16 ||
+        (bytes_each & (bytes_each - 1)) || !bytes_each)
+        return "has too many axes, or elements that aren't of 1 to 16 bytes";
     if (memcmp(&to->dtype, &from->dtype, sizeof(to->dtype)) != 0) {
         snprintf(buffer, bytes, "is %s, %s is expected", khub_dtype_name(from->dtype, is),
                  khub_dtype_name(to->dtype, expected));
@@ -39,36 +43,16 @@ const char *khub__copy_refusal(char *buffer, size_t bytes, const khub_tensor *to
     return buffer;
 }
 
-static int64_t stride(const khub_tensor *tensor, int32_t axis)
+void khub__tensor_write(const khub_tensor *to, const khub_tensor *from)
 {
-    int64_t compact = 1;
-    if (tensor->strides) return tensor->strides[axis];
-    for (int32_t i = axis + 1; i < tensor->ndim; i++)
-        compact *= tensor->shape[i];
-    return compact;
-}
-
-static void copy_axes(const khub_tensor *to, const khub_tensor *from, int32_t axis, size_t element, char *at,
-                      const char *source)
-{
-    if (axis == to->ndim) {
-        memcpy(at, source, element);
-        return;
+    char compact[4096];
+    khub__strided read, write;
+    size_t item = (size_t)to->dtype.bits * to->dtype.lanes / 8, left = (size_t)khub_tensor_count(to);
+    khub__strided_start(&read, from, item);
+    khub__strided_start(&write, to, item);
+    for (size_t n = sizeof(compact) / item; left > 0; left -= n) {
+        n = n < left ? n : left;
+        khub__strided_gather(&read, compact, n);
+        khub__strided_scatter(&write, compact, n);
     }
-    int64_t step = stride(to, axis), source_step = stride(from, axis), count = to->shape[axis];
-    if (axis == to->ndim - 1 && step == 1 && source_step == 1) {
-        memcpy(at, source, (size_t)count * element);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        copy_axes(to, from, axis + 1, element, at + i * step * (int64_t)element,
-                  source + i * source_step * (int64_t)element);
-}
-
-void khub__copy(const khub_tensor *to, const khub_tensor *from)
-{
-    size_t element = (size_t)to->dtype.bits * to->dtype.lanes / 8;
-    if (khub_tensor_count(to) > 0)
-        copy_axes(to, from, 0, element, (char *)to->data + to->byte_offset,
-                  (const char *)from->data + from->byte_offset);
 }

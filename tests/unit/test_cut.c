@@ -73,7 +73,7 @@ static khub_slot *fill(khub_layers *layers, const char *path, khub_call_fn call,
     khub_filling *f = calloc(1, sizeof(*f));
     f->function.call = call;
     f->in_order = 1;
-    f->prepared_arg = -1;
+    f->prepared_arg = f->returned_arg = -1;
     khub__filling_complete(f, khub__layer_find("Linear"));
     f->axis_count = (size_t)axes;
     f->axes = rows_and_columns;

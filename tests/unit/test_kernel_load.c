@@ -357,7 +357,7 @@ static void check_file(const char *path, int status, const char *words)
 {
     const khub__library *library;
     khub_error err = {0};
-    int rc = khub__library_open(&library, path, NULL, &err);
+    int rc = khub__library_open(&library, path, NULL, NULL, &err);
     ck_assert_msg(rc == status && strstr(err.message, words) && strstr(err.message, path),
                   "%s: %s (\"%s\" is expected)", khub_status_name(rc), err.message, words);
     ck_assert_ptr_null(library);
@@ -425,7 +425,7 @@ START_TEST(F8_every_length_of_the_start)
         const khub__library *library;
         khub_error err = {0};
         const char *path = copy_of_good(length, 0, NULL, 0);
-        ck_assert_int_eq(khub__library_open(&library, path, NULL, &err), KHUB_E_LOAD);
+        ck_assert_int_eq(khub__library_open(&library, path, NULL, NULL, &err), KHUB_E_LOAD);
         unlink(path);
     }
 }
@@ -459,8 +459,8 @@ START_TEST(a_library_that_was_replaced)
     const char *path = copy_of_good(-1, 0, NULL, 0);
     const khub__library *library, *again;
     khub_error err = {0};
-    ck_khub_ok(khub__library_open(&library, path, NULL, &err), &err);
-    ck_khub_ok(khub__library_open(&again, path, NULL, &err), &err);
+    ck_khub_ok(khub__library_open(&library, path, NULL, NULL, &err), &err);
+    ck_khub_ok(khub__library_open(&again, path, NULL, NULL, &err), &err);
     ck_assert_ptr_eq(library, again);
     char other[4096];
     fake_path(other, "%s.new", path);
@@ -468,7 +468,7 @@ START_TEST(a_library_that_was_replaced)
     fputs("another file", to);
     fclose(to);
     ck_assert_int_eq(rename(other, path), 0);
-    ck_khub_fails(khub__library_open(&again, path, NULL, &err), &err, KHUB_E_LOAD,
+    ck_khub_fails(khub__library_open(&again, path, NULL, NULL, &err), &err, KHUB_E_LOAD,
                   "was replaced after this process loaded it");
     unlink(path);
 }

@@ -85,6 +85,7 @@ START_TEST(a_filling_reorders_and_replaces)
     memcpy(filling->order, order, sizeof(order));
     filling->uses = 1;
     filling->prepared_arg = 2;
+    filling->returned_arg = -1;
     khub__filling_complete(filling, khub__layer_find("RMSNorm"));
     khub__slot_fill(layers, norm, filling);
     const khub_value args[4] = {khub_arg_int(10), khub_arg_int(11), khub_arg_int(12), khub_arg_float(13)};
@@ -289,7 +290,8 @@ START_TEST(a_disabled_slot_keeps_its_kernel)
     khub_layers *layers = two_slots(&norm, &act, &err);
     const khub_value args[2] = {khub_arg_none(), khub_arg_none()};
     khub_filling *filling = khub__calloc(1, sizeof(*filling));
-    *filling = (khub_filling){.function = {kernel, NULL}, .uses = 1, .in_order = 1, .prepared_arg = -1};
+    *filling = (khub_filling){
+        .function = {kernel, NULL}, .uses = 1, .in_order = 1, .prepared_arg = -1, .returned_arg = -1};
     khub__filling_complete(filling, khub__layer_find("GeLU"));
     khub__slot_fill(layers, act, filling);
     ck_khub_ok(khub_layers_disable(layers, "*.act", 1, &err), &err);

@@ -80,7 +80,7 @@ static int64_t ask(const khub__library *library, const char *name)
 {
     const khub__library_function *found = khub__library_find(library, name);
     ck_assert_ptr_nonnull(found);
-    khub_function f = {found->call, NULL};
+    khub_function f = {found->function.call, NULL};
     khub_error err = {0};
     khub_value result;
     ck_khub_ok(khub_function_call(&f, NULL, 0, &result, &err), &err);
@@ -282,7 +282,7 @@ static const char *file_of(const khub__library *library, const char *function)
 {
     Dl_info info = {0};
     void *code;
-    memcpy(&code, &khub__library_find(library, function)->call, sizeof(code));
+    memcpy(&code, &khub__library_find(library, function)->function.call, sizeof(code));
     ck_assert_int_ne(dladdr(code, &info), 0);
     return info.dli_fname;
 }
@@ -299,19 +299,19 @@ START_TEST(the_held_bytes_are_loaded)
     copy_file(at("evil"), fake_library("crash_on_load"));
     ck_assert_int_eq(rename(at("evil"), at(good)), 0); /* swapped after it was proven */
     int before = count_fds();
-    ck_khub_ok(khub__library_open(&library, at(good), &proven, &err), &err);
+    ck_khub_ok(khub__library_open(&library, at(good), NULL, &proven, &err), &err);
     ck_assert_int_eq(ask(library, "forty_two"), 42);
     ck_assert_str_eq(file_of(library, "forty_two"), at(good));
     void *handle = dlopen(at(good), RTLD_NOLOAD | RTLD_NOW); /* the loader knows it by that name */
     ck_assert_ptr_nonnull(handle);
     dlclose(handle);
     ck_assert_int_eq(count_fds(), before);
-    ck_khub_ok(khub__library_open(&again, at(good), &proven, &err), &err);
+    ck_khub_ok(khub__library_open(&again, at(good), NULL, &proven, &err), &err);
     ck_assert_ptr_eq(again, library);
     strcpy(proven.files[0].content, "decaf");
-    ck_khub_fails(khub__library_open(&again, at(good), &proven, &err), &err, KHUB_E_LOAD,
+    ck_khub_fails(khub__library_open(&again, at(good), NULL, &proven, &err), &err, KHUB_E_LOAD,
                   "was replaced after");
-    ck_khub_fails(khub__library_open(&again, at("evil.so"), &proven, &err), &err, KHUB_E_UNTRUSTED,
+    ck_khub_fails(khub__library_open(&again, at("evil.so"), NULL, &proven, &err), &err, KHUB_E_UNTRUSTED,
                   "evil.so: isn't a file of its build whose content was proven");
     khub__proven_drop(&proven);
     remove_root();
@@ -332,7 +332,7 @@ START_TEST(a_number_that_is_used_again)
         const khub__library *library;
         khub_error err = {0};
         ck_khub_ok(khub__proven_add(&proven, name, "c0ffee", &held, &err), &err);
-        ck_khub_ok(khub__library_open(&library, at(name), &proven, &err), &err);
+        ck_khub_ok(khub__library_open(&library, at(name), NULL, &proven, &err), &err);
         ck_assert_int_eq(ask(library, "ask_helper"), i % 2 ? 2 : 1);
         khub__proven_drop(&proven);
     }
@@ -349,8 +349,8 @@ START_TEST(somebody_writes_at_the_last_moment)
     take_build("crash_on_load");
     prove(&proven, "_crash_on_load_cpu_fa4e000.so");
     ck_assert_int_lt(open(at("_crash_on_load_cpu_fa4e000.so"), O_WRONLY | O_NONBLOCK), 0);
-    ck_khub_fails(khub__library_open(&library, at("_crash_on_load_cpu_fa4e000.so"), &proven, &err), &err,
-                  KHUB_E_UNTRUSTED, "is being written to while it is loaded");
+    ck_khub_fails(khub__library_open(&library, at("_crash_on_load_cpu_fa4e000.so"), NULL, &proven, &err),
+                  &err, KHUB_E_UNTRUSTED, "is being written to while it is loaded");
     khub__proven_drop(&proven);
     remove_root();
 }
@@ -383,7 +383,7 @@ START_TEST(siblings_are_the_held_ones)
     copy_file(at("evil"), other); /* it answers 18 */
     ck_assert_int_eq(rename(at("evil"), at("libfakesibling.so")), 0);
     int before = count_fds();
-    ck_khub_ok(khub__library_open(&library, at(with_sibling), &proven, &err), &err);
+    ck_khub_ok(khub__library_open(&library, at(with_sibling), NULL, &proven, &err), &err);
     ck_assert_int_eq(ask(library, "ask_sibling"), 17);
     ck_assert_int_eq(count_fds(), before);
     void *handle = dlopen("libfakesibling.so", RTLD_NOLOAD | RTLD_NOW);
@@ -457,7 +457,7 @@ START_TEST(words_name_the_real_files)
     khub_error err = {0};
     take_build("needs_nobody");
     prove(&proven, "_needs_nobody_cpu_fa4e000.so");
-    ck_khub_fails(khub__library_open(&library, at("_needs_nobody_cpu_fa4e000.so"), &proven, &err), &err,
+    ck_khub_fails(khub__library_open(&library, at("_needs_nobody_cpu_fa4e000.so"), NULL, &proven, &err), &err,
                   KHUB_E_LOAD, at("_needs_nobody_cpu_fa4e000.so: undefined symbol nobody_has_this"));
     khub__proven_drop(&proven);
     remove_root();
@@ -465,8 +465,9 @@ START_TEST(words_name_the_real_files)
     take_build("with_needy_sibling");
     prove(&proven, "_with_needy_sibling_cpu_fa4e000.so");
     memset(&err, 0, sizeof(err));
-    ck_assert_int_eq(khub__library_open(&library, at("_with_needy_sibling_cpu_fa4e000.so"), &proven, &err),
-                     KHUB_E_LOAD);
+    ck_assert_int_eq(
+        khub__library_open(&library, at("_with_needy_sibling_cpu_fa4e000.so"), NULL, &proven, &err),
+        KHUB_E_LOAD);
     ck_assert_msg(strstr(err.message, at("libfakeneedy.so")) && !strstr(err.message, "/khub-1"), "%s",
                   err.message);
     khub__proven_drop(&proven);
@@ -483,15 +484,16 @@ START_TEST(only_proven_libraries_are_found)
     khub_error err = {0};
     take_build("with_loose_sibling");
     prove(&proven, "_with_loose_sibling_cpu_fa4e000.so");
-    ck_khub_fails(khub__library_open(&library, at("_with_loose_sibling_cpu_fa4e000.so"), &proven, &err), &err,
-                  KHUB_E_LOAD, "its search path has \"lib\", which is looked for in the current directory");
+    ck_khub_fails(khub__library_open(&library, at("_with_loose_sibling_cpu_fa4e000.so"), NULL, &proven, &err),
+                  &err, KHUB_E_LOAD,
+                  "its search path has \"lib\", which is looked for in the current directory");
     khub__proven_drop(&proven);
     remove_root();
     make_root();
     take_build("with_sibling"); /* the sibling is there, but isn't proven */
     khub__held held = hold(at(with_sibling));
     ck_khub_ok(khub__proven_add(&proven, with_sibling, "c0ffee", &held, &err), &err);
-    ck_khub_fails(khub__library_open(&library, at(with_sibling), &proven, &err), &err, KHUB_E_LOAD,
+    ck_khub_fails(khub__library_open(&library, at(with_sibling), NULL, &proven, &err), &err, KHUB_E_LOAD,
                   "needs libfakesibling.so");
     khub__proven_drop(&proven);
     remove_root();
@@ -513,7 +515,7 @@ static int prove_and_open(void *user, khub_error *err)
         if (rc == KHUB_OK) rc = khub__proven_add(&proven, files[i], "c0ffee", &held, err);
         if (rc != KHUB_OK) khub__held_drop(&held);
     }
-    if (rc == KHUB_OK) rc = khub__library_open(&library, at(name), &proven, err);
+    if (rc == KHUB_OK) rc = khub__library_open(&library, at(name), NULL, &proven, err);
     khub__proven_drop(&proven);
     return count_fds() == before ? rc : KHUB_E_INVAL;
 }
@@ -532,7 +534,7 @@ static void *open_in_thread(void *user)
     khub__proven proven = {0};
     const khub__library *library = NULL;
     prove(&proven, with_sibling);
-    int rc = khub__library_open(&library, user, &proven, NULL);
+    int rc = khub__library_open(&library, user, NULL, &proven, NULL);
     khub__proven_drop(&proven);
     return rc == KHUB_OK ? (void *)(uintptr_t)library : NULL;
 }

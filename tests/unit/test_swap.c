@@ -66,6 +66,7 @@ static khub_filling *filling_of(khub_call_fn call, float number)
     f->in_order = 1;
     f->uses = 1;
     f->prepared_arg = 2;
+    f->returned_arg = -1;
     f->kernel = "a/kernel";
     ck_khub_ok(khub_array_new(&f->prepared, f32, 1, shape, &err), &err);
     for (int i = 0; i < WEIGHTS; i++)
