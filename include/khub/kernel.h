@@ -28,7 +28,9 @@ typedef struct khub_get_options {
     const char *backend;           /* as for khub_platform_select; NULL: the platform's own */
     const char *variant;           /* this build and no other, by name; NULL: the best that fits */
     const khub_hub_options *hub;   /* borrowed during the call; NULL: as the environment says */
-    const char *lock; /* a kernels.lock: a name of the Hub is taken at the commit it has there; NULL: none */
+    const char *lock;  /* a kernels.lock: a name of the Hub is taken at the commit it has there; NULL: none */
+    const char *torch; /* folder of a libtorch, as for khub_platform_use_torch; NULL: the platform's own */
+    int no_torch;      /* not 0: no build of Torch fits, whatever libtorch is in reach */
 } khub_get_options;
 
 /* Gets a kernel by its name: a path that starts with "/", "./" or "../", a built-in one ("khub/norm",

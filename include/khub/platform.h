@@ -75,6 +75,12 @@ KHUB_API void khub_platform_free(khub_platform *platform); /* NULL is a no-op */
  * platform is as before. */
 KHUB_API int khub_platform_select(khub_platform *platform, const char *backend, khub_error *err);
 
+/* Makes the libtorch of a folder of this machine, that of the Python package or of an unpacked libtorch
+ * (lib/libtorch_cpu.so is in it), the one that kernels of Torch are called through, whatever else is in
+ * reach; NULL: none is, and no build of Torch fits. KHUB_E_LOAD says why it can't be called
+ * (docs/platform.md), KHUB_E_NOMEM. After a failure the platform is as before. */
+KHUB_API int khub_platform_use_torch(khub_platform *platform, const char *dir, khub_error *err);
+
 /* Facts. Strings are the platform's, valid until it is freed; NULL where unknown. */
 KHUB_API const char *khub_platform_os(const khub_platform *platform);   /* "linux" */
 KHUB_API const char *khub_platform_arch(const khub_platform *platform); /* "x86_64" */

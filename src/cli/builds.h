@@ -11,15 +11,13 @@ typedef struct cli_builds {
     khub_choice *choice; /* for the platform that was asked for */
 } cli_builds;
 
-/* Reads the command line (--json, --platform, --backend, the Hub's options, the command's `own`, which may be
+/* Reads the command line (--json, the machine's and the Hub's options, the command's `own`, which may be
  * NULL, and one name) and chooses. EXIT_DONE, or another status after saying what is wrong. In each case to
  * be closed. */
 int cli_builds_open(cli_builds *out, int argc, char **argv, const cli_option *own);
 void cli_builds_close(cli_builds *builds);
 
 /* Rows of the help for those options. */
-#define CLI_BUILDS_HELP                                                                                      \
-    "    --platform FILE   for the machine that FILE describes (khub platform --json prints such a file)\n"  \
-    "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n" CLI_HUB_HELP
+#define CLI_BUILDS_HELP CLI_MACHINE_HELP CLI_HUB_HELP
 
 #endif

@@ -78,8 +78,32 @@ void cli_note(const char *format, ...) KHUB_PRINTF(1, 2);
 int cli_verbose(void);
 int cli_quiet(void);
 
-/* The platform that --platform and --backend ask for (NULL: this machine, its own). */
-int cli_platform(khub_platform **out, const char *file, const char *backend, khub_error *err);
+/* The machine that a build is chosen for: --platform, --backend, --torch, --no-torch. */
+typedef struct cli_machine {
+    const char *file, *backend, *torch; /* NULL: this machine, its own */
+    int no_torch;
+} cli_machine;
+
+/* Rows for a command's table of options, and their lines for its help. */
+#define CLI_MACHINE_OPTIONS(machine)                                                                         \
+    {"--platform", CLI_TEXT, &(machine).file}, {"--backend", CLI_TEXT, &(machine).backend},                  \
+        {"--torch", CLI_TEXT, &(machine).torch},                                                             \
+    {                                                                                                        \
+        "--no-torch", CLI_FLAG, &(machine).no_torch                                                          \
+    }
+#define CLI_MACHINE_HELP                                                                                     \
+    "    --platform FILE   for the machine that FILE describes (khub platform --json prints such a file)\n"  \
+    "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n" CLI_TORCH_HELP
+#define CLI_TORCH_HELP                                                                                       \
+    "    --torch DIR       builds of Torch may be called through the libtorch in DIR, and no other "         \
+    "(KHUB_TORCH_DIR)\n"                                                                                     \
+    "    --no-torch        no build of Torch fits\n"
+
+/* Whether any of them is given. */
+int cli_machine_given(const cli_machine *machine);
+
+/* That platform. */
+int cli_platform(khub_platform **out, const cli_machine *machine, khub_error *err);
 
 /* Text for people that may hold a stranger's: what would steer a terminal, and what isn't UTF-8, becomes "?".
  * Line ends and tabs stay, but not in a name. */

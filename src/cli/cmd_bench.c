@@ -172,6 +172,8 @@ static int run(int argc, char **argv)
                                   {"--no-standard", CLI_FLAG, &j.no_standard},
                                   {"--standard", CLI_TEXT, &j.options.standard},
                                   {"--variant", CLI_TEXT, &j.get.variant},
+                                  {"--torch", CLI_TEXT, &j.get.torch},
+                                  {"--no-torch", CLI_FLAG, &j.get.no_torch},
                                   CLI_HUB_OPTIONS(j.hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     int status = n < 0 ? EXIT_USAGE : parse(&j, n, argv);
@@ -229,7 +231,7 @@ const cli_command cli_bench = {
         "in seconds and "
         "bytes\n"
         "    --svg FILE        a chart, too\n"
-        "    --variant NAME    that build and no other\n" CLI_HUB_HELP,
+        "    --variant NAME    that build and no other\n" CLI_TORCH_HELP CLI_HUB_HELP,
     .run = run,
     .contained = 1,
     .needs_model = 1,

@@ -67,11 +67,10 @@ static int check_directory(const call *c)
     return EXIT_FAILED;
 }
 
-static int get(call *c, khub_get_options *options, cli_hub *hub, const char *platform_file,
-               const char *backend, khub_error *err)
+static int get(call *c, khub_get_options *options, cli_hub *hub, const cli_machine *machine, khub_error *err)
 {
     khub_platform *platform = NULL;
-    int rc = platform_file || backend ? cli_platform(&platform, platform_file, backend, err) : KHUB_OK;
+    int rc = cli_machine_given(machine) ? cli_platform(&platform, machine, err) : KHUB_OK;
     options->platform = platform;
     if (rc == KHUB_OK) rc = cli_get(&c->kernel, c->repository, options, hub, err);
     khub_platform_free(platform);
@@ -199,25 +198,21 @@ static void free_call(call *c)
 static int run(int argc, char **argv)
 {
     int json = 0;
-    const char *platform = NULL, *backend = NULL;
+    cli_machine machine = {0};
     call c = {0};
     khub_error err = {0};
     khub_get_options how;
     cli_hub hub;
     KHUB_INIT(&how);
     cli_hub_init(&hub);
-    const cli_option options[] = {{"--json", CLI_FLAG, &json},
-                                  {"-o", CLI_TEXT, &c.directory},
-                                  {"--platform", CLI_TEXT, &platform},
-                                  {"--backend", CLI_TEXT, &backend},
-                                  {"--variant", CLI_TEXT, &how.variant},
-                                  {"--lock", CLI_TEXT, &how.lock},
-                                  CLI_HUB_OPTIONS(hub)};
+    const cli_option options[] = {{"--json", CLI_FLAG, &json},     {"-o", CLI_TEXT, &c.directory},
+                                  CLI_MACHINE_OPTIONS(machine),    {"--variant", CLI_TEXT, &how.variant},
+                                  {"--lock", CLI_TEXT, &how.lock}, CLI_HUB_OPTIONS(hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     int status = n < 0 ? EXIT_USAGE : parse(&c, n, argv);
     if (status == EXIT_DONE) status = check_directory(&c);
     if (status == EXIT_DONE) {
-        int rc = get(&c, &how, &hub, platform, backend, &err);
+        int rc = get(&c, &how, &hub, &machine, &err);
         if (rc == KHUB_OK) rc = call_function(&c, &err);
         if (rc == KHUB_OK) rc = save_all(&c, &err);
         if (rc != KHUB_OK) {
@@ -255,9 +250,7 @@ const cli_command cli_call = {
             "{\"dtype\", "
             "\"shape\", \"file\"}}}\n"
             "    --variant NAME    that build and no other\n"
-            "    --platform FILE   the build for the machine that FILE describes\n"
-            "    --backend NAME    the build for that backend of this machine\n"
-            "    --lock FILE       at the commit that a kernels.lock has\n" CLI_HUB_HELP,
+            "    --lock FILE       at the commit that a kernels.lock has\n" CLI_MACHINE_HELP CLI_HUB_HELP,
     .run = run,
     .contained = 1,
 };

@@ -239,13 +239,20 @@ static int run(int argc, char **argv)
     KHUB_INIT(&how);
     KHUB_INIT(&get);
     cli_hub_init(&hub);
-    const cli_option options[] = {
-        {"--json", CLI_FLAG, &json},           {"--dtype", CLI_TEXT, &how.dtype},
-        {"--case", CLI_TEXT, &how.case_name},  {"--seed", CLI_NUMBER, &seed},
-        {"--layer", CLI_TEXT, &how.layer},     {"--args", CLI_TEXT, &args},
-        {"--threads", CLI_NUMBER, &threads},   {"--standard", CLI_TEXT, &how.standard},
-        {"--timeout", CLI_NUMBER, &timeout},   {"--save", CLI_TEXT, &how.save},
-        {"--variant", CLI_TEXT, &get.variant}, CLI_HUB_OPTIONS(hub)};
+    const cli_option options[] = {{"--json", CLI_FLAG, &json},
+                                  {"--dtype", CLI_TEXT, &how.dtype},
+                                  {"--case", CLI_TEXT, &how.case_name},
+                                  {"--seed", CLI_NUMBER, &seed},
+                                  {"--layer", CLI_TEXT, &how.layer},
+                                  {"--args", CLI_TEXT, &args},
+                                  {"--threads", CLI_NUMBER, &threads},
+                                  {"--standard", CLI_TEXT, &how.standard},
+                                  {"--timeout", CLI_NUMBER, &timeout},
+                                  {"--save", CLI_TEXT, &how.save},
+                                  {"--variant", CLI_TEXT, &get.variant},
+                                  {"--torch", CLI_TEXT, &get.torch},
+                                  {"--no-torch", CLI_FLAG, &get.no_torch},
+                                  CLI_HUB_OPTIONS(hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (n < 0) return EXIT_USAGE;
     if (n < 1 || n > 2)
@@ -308,7 +315,7 @@ const cli_command cli_compare = {
         "    --save DIR        writes what went into the worst case, or the first that failed, as "
         "LAYER.ARG.npy, and\n"
         "                      the exact result as LAYER.ARG.exact.npy\n"
-        "    --variant NAME    that build and no other\n" CLI_HUB_HELP,
+        "    --variant NAME    that build and no other\n" CLI_TORCH_HELP CLI_HUB_HELP,
     .run = run,
     .needs_model = 1,
 };

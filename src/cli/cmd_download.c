@@ -6,7 +6,8 @@
 typedef struct download {
     cli_hub hub;
     cli_list include;
-    const char *lock, *platform_file, *backend;
+    cli_machine machine;
+    const char *lock;
     khub_platform *platform;
     int all, model, json;
 } download;
@@ -158,10 +159,9 @@ static int check(const download *job, int names)
     if (!names == !job->lock) return cli_usage("download", "it takes names or --lock FILE");
     if (job->model && job->lock)
         return cli_usage("download", "a lock is of kernels; --model can't go with it");
-    if ((job->all || job->model || job->include.count) && (job->platform_file || job->backend))
-        return cli_usage(
-            "download",
-            "--platform and --backend choose a build; --all, --include and --model take all of them");
+    if ((job->all || job->model || job->include.count) && cli_machine_given(&job->machine))
+        return cli_usage("download", "--platform, --backend and --torch choose a build; --all, --include and "
+                                     "--model take all of them");
     return EXIT_DONE;
 }
 
@@ -169,16 +169,15 @@ static int run(int argc, char **argv)
 {
     download job = {0};
     cli_hub_init(&job.hub);
-    const cli_option options[] = {
-        {"--json", CLI_FLAG, &job.json},       {"--lock", CLI_TEXT, &job.lock},
-        {"--all", CLI_FLAG, &job.all},         {"--include", CLI_LIST, &job.include},
-        {"--model", CLI_FLAG, &job.model},     {"--platform", CLI_TEXT, &job.platform_file},
-        {"--backend", CLI_TEXT, &job.backend}, CLI_HUB_OPTIONS(job.hub)};
+    const cli_option options[] = {{"--json", CLI_FLAG, &job.json},   {"--lock", CLI_TEXT, &job.lock},
+                                  {"--all", CLI_FLAG, &job.all},     {"--include", CLI_LIST, &job.include},
+                                  {"--model", CLI_FLAG, &job.model}, CLI_MACHINE_OPTIONS(job.machine),
+                                  CLI_HUB_OPTIONS(job.hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     int status = n < 0 ? EXIT_USAGE : check(&job, n);
     khub_error err = {0};
-    if (status == EXIT_DONE && (job.platform_file || job.backend) &&
-        cli_platform(&job.platform, job.platform_file, job.backend, &err) != KHUB_OK)
+    if (status == EXIT_DONE && cli_machine_given(&job.machine) &&
+        cli_platform(&job.platform, &job.machine, &err) != KHUB_OK)
         status = cli_fail(&err);
     if (status == EXIT_DONE && job.lock) status = fetch_locked(&job);
     for (int i = 1; i <= n && status == EXIT_DONE; i++)
@@ -202,9 +201,6 @@ const cli_command cli_download_command = {
         "    --all             every build\n"
         "    --include GLOB    the files that it takes, whole paths (\"build/torch2*\"); again for more\n"
         "    --model           REPO is a model; without --include, all its files\n"
-        "    --lock FILE       what a kernels.lock has, at its commits\n"
-        "    --platform FILE   the build for the machine that FILE describes\n"
-        "    --backend NAME    as if the machine had that backend only: cpu, or the one it "
-        "has\n" CLI_HUB_HELP,
+        "    --lock FILE       what a kernels.lock has, at its commits\n" CLI_MACHINE_HELP CLI_HUB_HELP,
     .run = run,
 };

@@ -31,7 +31,8 @@ static const char help[] =
     "mapping, as in\n"
     "                      'GeLU=org/repo@v1:GeLU,LayerNorm=' (nothing: stays standard); khub mapping --help "
     "says all\n"
-    "    --no-kernels      the standard functions serve: the default, said aloud\n" CLI_FILLING_HELP
+    "    --no-kernels      the standard functions serve: the default, said aloud\n" CLI_TORCH_HELP
+        CLI_FILLING_HELP
     "    --shadow[=SLOTS]  the kernels (as --kernels says) run beside the standard functions, whose results "
     "count, in all\n"
     "                      slots or those of a pattern (encoder.layer.*.output.**): prints what they change "
@@ -58,6 +59,8 @@ struct job {
     khub_mapping *mapping; /* NULL: none is asked for, or the default one */
     cli_filling filling;
     khub_kernelize_options how; /* as the options above say */
+    cli_machine machine;
+    khub_platform *platform; /* NULL: this machine, its own */
     int no_kernels, report, json;
     long threads;
     const char *standard; /* whose standard functions; NULL: khub's */
@@ -84,7 +87,9 @@ static int fill_slots(struct job *job, khub_report **report, khub_error *err)
     if (rc != KHUB_OK) return rc;
     options.mapping = job->mapping;
     options.hub = &job->hub.options;
-    rc = cli_hub_begin(&job->hub, err);
+    if (cli_machine_given(&job->machine)) rc = cli_platform(&job->platform, &job->machine, err);
+    options.platform = job->platform;
+    if (rc == KHUB_OK) rc = cli_hub_begin(&job->hub, err);
     if (rc != KHUB_OK) return rc;
     rc = khub_kernelize(cli_model.khub_model_layers(job->model), &options, report, err);
     cli_hub_end();
@@ -390,6 +395,8 @@ static int run(int argc, char **argv)
         {"--kernels", CLI_OPTIONAL, &job.kernels},
         {"--no-kernels", CLI_FLAG, &job.no_kernels},
         CLI_FILLING_OPTIONS(job.filling),
+        {"--torch", CLI_TEXT, &job.machine.torch},
+        {"--no-torch", CLI_FLAG, &job.machine.no_torch},
         {"--shadow", CLI_OPTIONAL, &job.shadow.pattern},
         {"--report", CLI_FLAG, &job.report},
         {"--json", CLI_FLAG, &job.json},
@@ -413,6 +420,7 @@ static int run(int argc, char **argv)
     }
     cli_shadow_end(&job.shadow);
     khub_mapping_free(job.mapping);
+    khub_platform_free(job.platform);
     cli_model.khub_model_close(job.model);
     free(job.rows);
     free(joined);

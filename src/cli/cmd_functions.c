@@ -174,22 +174,23 @@ static void print_functions(khub_kernel *kernel, int json)
 static int run(int argc, char **argv)
 {
     int json = 0;
-    const char *file = NULL;
+    cli_machine machine = {0};
     khub_get_options get;
     cli_hub hub;
     KHUB_INIT(&get);
     cli_hub_init(&hub);
-    const cli_option options[] = {
-        {"--json", CLI_FLAG, &json},           {"--platform", CLI_TEXT, &file},
-        {"--backend", CLI_TEXT, &get.backend}, {"--variant", CLI_TEXT, &get.variant},
-        {"--lock", CLI_TEXT, &get.lock},       CLI_HUB_OPTIONS(hub)};
+    const cli_option options[] = {{"--json", CLI_FLAG, &json},
+                                  CLI_MACHINE_OPTIONS(machine),
+                                  {"--variant", CLI_TEXT, &get.variant},
+                                  {"--lock", CLI_TEXT, &get.lock},
+                                  CLI_HUB_OPTIONS(hub)};
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (n < 0) return EXIT_USAGE;
     if (n != 1) return cli_usage("functions", n ? "one kernel at a time" : "of which kernel?");
     khub_error err = {0};
     khub_platform *platform = NULL;
     khub_kernel *kernel = NULL;
-    int rc = file ? cli_platform(&platform, file, NULL, &err) : KHUB_OK;
+    int rc = cli_machine_given(&machine) ? cli_platform(&platform, &machine, &err) : KHUB_OK;
     get.platform = platform;
     if (rc == KHUB_OK) rc = cli_get(&kernel, argv[1], &get, &hub, &err);
     if (rc == KHUB_OK) print_functions(kernel, json);
@@ -213,9 +214,7 @@ const cli_command cli_functions = {
         "    --json            {\"repo\", \"variant\", \"version\", \"library\", \"functions\": [{\"name\", "
         "\"signature\", \"schema\", \"doc\"}]}\n"
         "    --variant NAME    that build, whether it fits or not\n"
-        "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n"
-        "    --platform FILE   the build for the machine that FILE describes\n"
-        "    --lock FILE       at the commit that a kernels.lock has\n" CLI_HUB_HELP,
+        "    --lock FILE       at the commit that a kernels.lock has\n" CLI_MACHINE_HELP CLI_HUB_HELP,
     .run = run,
     .contained = 1,
 };

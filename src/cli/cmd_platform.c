@@ -269,16 +269,15 @@ static int print_json(const khub_platform *p)
 static int run(int argc, char **argv)
 {
     int json = 0;
-    const char *file = NULL, *backend = NULL;
-    const cli_option options[] = {
-        {"--json", CLI_FLAG, &json}, {"--platform", CLI_TEXT, &file}, {"--backend", CLI_TEXT, &backend}};
+    cli_machine machine = {0};
+    const cli_option options[] = {{"--json", CLI_FLAG, &json}, CLI_MACHINE_OPTIONS(machine)};
     int kept = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (kept < 0) return EXIT_USAGE;
     if (kept > 0) return cli_usage(argv[0], "takes no argument, not \"%s\"", argv[1]);
     khub_error err = {0};
     khub_platform *platform;
     int status = EXIT_DONE;
-    if (cli_platform(&platform, file, backend, &err) != KHUB_OK) {
+    if (cli_platform(&platform, &machine, &err) != KHUB_OK) {
         status = cli_fail(&err);
     } else if (json) {
         status = print_json(platform);
@@ -286,7 +285,7 @@ static int run(int argc, char **argv)
         print_machine(platform);
         print_libraries(platform);
         print_accelerators(platform);
-        if (cli_verbose() && !file) print_network();
+        if (cli_verbose() && !machine.file) print_network();
         print_builds(platform);
     }
     khub_platform_free(platform);
@@ -306,10 +305,9 @@ const cli_command cli_platform_command = {
         "of\n"
         "their own, so a driver that hangs or crashes is a line in the report.\n"
         "\n"
-        "  --json           as JSON; a file with it can be given to --platform\n"
-        "  --platform FILE  the machine that FILE describes instead of this one (docs/platform.md)\n"
-        "  --backend NAME   narrows it to one of its backends: cpu, cuda, cu128, ...\n"
-        "  -v               also what the Hub would be reached with: libcurl, its TLS, whose certificates it "
+        "    --json            as JSON; a file with it can be given to --platform\n" CLI_MACHINE_HELP
+        "    -v                also what the Hub would be reached with: libcurl, its TLS, whose certificates "
+        "it "
         "trusts\n"
         "\n"
         "KHUB_TVM_FFI (path of libtvm_ffi) and KHUB_TORCH_DIR (folder of torch) name libraries to use.\n",

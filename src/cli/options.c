@@ -213,9 +213,22 @@ int cli_env_is_true(const char *name)
     return 0;
 }
 
-int cli_platform(khub_platform **out, const char *file, const char *backend, khub_error *err)
+int cli_machine_given(const cli_machine *machine)
 {
-    int rc = file ? khub_platform_read(out, file, err) : khub_platform_detect(out, NULL, err);
-    if (rc == KHUB_OK && backend) rc = khub_platform_select(*out, backend, err);
+    return machine->file || machine->backend || machine->torch || machine->no_torch;
+}
+
+int cli_platform(khub_platform **out, const cli_machine *machine, khub_error *err)
+{
+    *out = NULL;
+    if (machine->torch && machine->no_torch) {
+        *err = (khub_error){.code = KHUB_E_INVAL, .message = "--torch and --no-torch at once"};
+        return err->code;
+    }
+    int rc =
+        machine->file ? khub_platform_read(out, machine->file, err) : khub_platform_detect(out, NULL, err);
+    if (rc == KHUB_OK && machine->backend) rc = khub_platform_select(*out, machine->backend, err);
+    if (rc == KHUB_OK && (machine->torch || machine->no_torch))
+        rc = khub_platform_use_torch(*out, machine->torch, err);
     return rc;
 }

@@ -50,7 +50,7 @@ static int choose(char **variant, const khub__repository *repository, const khub
     const khub_platform *platform;
     khub_platform *owned;
     khub_choice *choice = NULL;
-    int rc = khub__machine(&platform, &owned, options->platform, options->backend, err);
+    int rc = khub__machine(&platform, &owned, options, err);
     if (rc == KHUB_OK && repository->remote)
         rc = khub__way_describe(repository->remote->session, platform, err);
     if (rc == KHUB_OK) rc = khub__repository_choose(&choice, repository, platform, err);
@@ -242,7 +242,8 @@ static int get_anew(khub_kernel *kernel, const khub_get_options *options, enum e
     int rc = khub__way_open(&way, options->hub, options->lock, err);
     way.only_fetch = extent != TO_LOAD;
     way.only_metadata = extent == TO_METADATA;
-    if (!options->backend) way.platform = options->platform ? options->platform : khub__known_machine();
+    if (!khub__machine_is_narrowed(options))
+        way.platform = options->platform ? options->platform : khub__known_machine();
     if (rc == KHUB_OK) rc = get_one(kernel, &way, options, NULL, err);
     khub__way_close(&way);
     return rc;

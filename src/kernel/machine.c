@@ -7,21 +7,30 @@
 static int copy(khub_platform **out, const khub_platform *platform, khub_error *err)
 {
     char *json = khub_platform_json(platform);
-    if (!json) return khub__fail_memory(err, "choosing a backend");
+    if (!json) return khub__fail_memory(err, "choosing a build");
     int rc = khub_platform_parse(out, json, strlen(json), "this platform", err);
     khub__free(json);
     return rc;
 }
 
-int khub__machine(const khub_platform **out, khub_platform **owned, const khub_platform *given,
-                  const char *backend, khub_error *err)
+int khub__machine_is_narrowed(const khub_get_options *options)
+{
+    return options->backend || options->torch || options->no_torch;
+}
+
+int khub__machine(const khub_platform **out, khub_platform **owned, const khub_get_options *options,
+                  khub_error *err)
 {
     *owned = NULL;
-    *out = given;
-    int rc = given ? KHUB_OK : khub__this_machine(out, err);
-    if (rc != KHUB_OK || !backend) return rc;
+    *out = options->platform;
+    if (options->torch && options->no_torch)
+        return khub__fail(err, KHUB_E_INVAL, "khub_get_options.torch and khub_get_options.no_torch at once");
+    int rc = options->platform ? KHUB_OK : khub__this_machine(out, err);
+    if (rc != KHUB_OK || !khub__machine_is_narrowed(options)) return rc;
     rc = copy(owned, *out, err);
-    if (rc == KHUB_OK) rc = khub_platform_select(*owned, backend, err);
+    if (rc == KHUB_OK && options->backend) rc = khub_platform_select(*owned, options->backend, err);
+    if (rc == KHUB_OK && (options->torch || options->no_torch))
+        rc = khub_platform_use_torch(*owned, options->torch, err);
     if (rc != KHUB_OK) {
         khub_platform_free(*owned);
         *owned = NULL;

@@ -2,13 +2,17 @@
 #ifndef KERNEL_MACHINE_H
 #define KERNEL_MACHINE_H
 
-#include <khub/platform.h>
+#include <khub/kernel.h>
 
-/* `given`, or this machine when it is NULL, narrowed to `backend` (NULL: as it is). *out is borrowed: from
+/* The platform of the options, or this machine when that is NULL, narrowed to what they say: backend, torch,
+ * no_torch. *out is borrowed: from
  * the caller, or from the process for good; or it is `*owned`, the caller's to free (NULL otherwise). This
  * machine is looked at once. Any thread. KHUB_E_INVAL lists the backends; KHUB_E_NOMEM. */
-int khub__machine(const khub_platform **out, khub_platform **owned, const khub_platform *given,
-                  const char *backend, khub_error *err);
+int khub__machine(const khub_platform **out, khub_platform **owned, const khub_get_options *options,
+                  khub_error *err);
+
+/* 1: they narrow it. */
+int khub__machine_is_narrowed(const khub_get_options *options);
 
 /* This machine as it was when it was first looked at; *out is borrowed from the process for good. Any
  * thread. KHUB_E_NOMEM; then a later call looks again. */

@@ -70,6 +70,8 @@ int khub__memo_key(char **out, const char *name, const khub_get_options *options
     khub__text key = {0};
     add(&key, name);
     add(&key, options->backend);
+    add(&key, options->torch);
+    add(&key, options->no_torch ? "no torch" : NULL);
     add(&key, options->variant);
     add_lock(&key, options->lock);
     add(&key, hub.endpoint);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "platform/torch.h"
 
 int khub__platform_new(khub_platform **out, khub_error *err)
 {
@@ -141,6 +142,52 @@ static int fail_select(const khub_platform *p, const char *asked, khub_error *er
                         asked, backends);
     khub__free(backends);
     return rc;
+}
+
+const char khub__torch_left_out[] = "left out, as was asked for";
+
+/* The list with room for one more library. NULL: no memory. */
+static khub_library_info *copy_libraries(khub_platform *p)
+{
+    khub_library_info *copy = khub__pool_take(&p->pool, p->library_count + 1, sizeof(*copy));
+    if (copy && p->library_count) memcpy(copy, p->libraries, p->library_count * sizeof(*copy));
+    return copy;
+}
+
+int khub__platform_take_torch(khub_platform *p, const khub__torch *torch, khub_error *err)
+{
+    const char *text = words(p, torch->version);
+    khub_library_info *libraries = copy_libraries(p), *own = libraries;
+    if (p->pool.failed) {
+        p->pool.failed = 0;
+        return khub__fail_memory(err, "looking at libtorch");
+    }
+    while (own < libraries + p->library_count && strcmp(own->name, torch->info.name) != 0)
+        own++;
+    p->library_count += own == libraries + p->library_count;
+    *own = torch->info;
+    p->libraries = libraries;
+    p->torch = torch->version;
+    p->torch_text = text;
+    p->torch_cxx11_abi = torch->cxx11_abi;
+    return KHUB_OK;
+}
+
+int khub_platform_use_torch(khub_platform *p, const char *dir, khub_error *err)
+{
+    khub__torch torch;
+    int rc = khub__given("khub_platform_use_torch", p != NULL, err);
+    if (rc != KHUB_OK) return rc;
+    khub__torch_unknown(&torch);
+    torch.info.reason = khub__torch_left_out;
+    if (dir) khub__torch_of(&torch, dir, &p->pool);
+    if (p->pool.failed) {
+        p->pool.failed = 0;
+        return khub__fail_memory(err, "looking at libtorch");
+    }
+    if (dir && torch.info.presence != KHUB_FOUND)
+        return khub__fail(err, KHUB_E_LOAD, "libtorch: %s", torch.info.reason);
+    return khub__platform_take_torch(p, &torch, err);
 }
 
 int khub_platform_select(khub_platform *p, const char *text, khub_error *err)

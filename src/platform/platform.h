@@ -57,6 +57,14 @@ int khub__platform_new(khub_platform **out, khub_error *err);
 int khub__platform_use(khub_platform *platform, const khub__backend *backend, khub__version version,
                        khub_error *err);
 
+/* Makes the libtorch that was found the platform's, and its version what decides. KHUB_E_NOMEM, and nothing
+ * has changed. */
+struct khub__torch;
+int khub__platform_take_torch(khub_platform *platform, const struct khub__torch *torch, khub_error *err);
+
+/* The reason of the libtorch that isn't there because it isn't wanted. */
+extern const char khub__torch_left_out[];
+
 /* Puts the facts that decide into words. KHUB_E_NOMEM, also for any request before that the pool refused. */
 int khub__platform_finish(khub_platform *platform, khub_error *err);
 

@@ -156,6 +156,8 @@ static int broken(khub__torch *out, const char *reason)
 {
     out->info.presence = KHUB_BROKEN;
     out->info.reason = reason;
+    out->version = unknown.version;
+    out->cxx11_abi = unknown.cxx11_abi;
     return 0;
 }
 
@@ -277,12 +279,30 @@ static void choose(khub__torch *out, const reachable *all, const khub__places *p
     }
 }
 
-void khub__find_torch_in(khub__torch *out, const char *dir, const char *how, const khub__places *places,
-                         khub__pool *pool)
+static void find_in(khub__torch *out, const char *dir, const char *how, const khub__places *places,
+                    khub__pool *pool)
 {
     const char *path = khub__pool_textf(pool, "%s/lib/%s", dir, library);
     const candidate only = {path ? absolute(path, pool) : "", how};
     look_at(out, &only, places, pool);
+}
+
+void khub__torch_unknown(khub__torch *out)
+{
+    *out = unknown;
+}
+
+void khub__torch_of(khub__torch *out, const char *dir, khub__pool *pool)
+{
+    khub__places places;
+    const char *loaded = khub__loaded_path(library, pool);
+    if (loaded) loaded = absolute(loaded, pool);
+    khub__places_open(&places, "", pool);
+    find_in(out, dir, "as asked for", &places, pool);
+    khub__places_close(&places);
+    if (loaded && out->info.presence == KHUB_FOUND && strcmp(loaded, out->info.path) != 0)
+        broken(out, khub__pool_textf(pool, "%s can't be opened: this process has another one, %s",
+                                     out->info.path, loaded));
 }
 
 void khub__find_torch(khub__torch *out, const khub__places *places, khub__pool *pool)
@@ -290,7 +310,7 @@ void khub__find_torch(khub__torch *out, const khub__places *places, khub__pool *
     reachable all = {.count = 0};
     const char *loaded = khub__loaded_path(library, pool);
     if (!loaded && places->torch_dir) {
-        khub__find_torch_in(out, places->torch_dir, "KHUB_TORCH_DIR", places, pool);
+        find_in(out, places->torch_dir, "KHUB_TORCH_DIR", places, pool);
         return;
     }
     if (loaded)

@@ -13,12 +13,15 @@ typedef struct khub__torch {
     khub__version backend_version;
 } khub__torch;
 
+/* None, with nothing known. */
+void khub__torch_unknown(khub__torch *out);
+
 /* The one that the process has already, else that of KHUB_TORCH_DIR, else the first usable one of the active
  * virtual environment, beside libkhub, in the loader's path. */
 void khub__find_torch(khub__torch *out, const khub__places *places, khub__pool *pool);
 
-/* The one of a folder, of the Python package or of an unpacked libtorch, and no other; `how` is static. */
-void khub__find_torch_in(khub__torch *out, const char *dir, const char *how, const khub__places *places,
-                         khub__pool *pool);
+/* The one of a folder, of the Python package or of an unpacked libtorch, and no other; broken where the
+ * process has another one. */
+void khub__torch_of(khub__torch *out, const char *dir, khub__pool *pool);
 
 #endif

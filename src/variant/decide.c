@@ -49,15 +49,18 @@ static int os_is_equal(khub__verdict *out, const khub__variant_name *name, const
     return 0;
 }
 
-/* Ends a sentence that began with what a build needs. Of a machine that has a libtorch the version stays
- * unknown as long as khub can't call it. */
+/* Ends a sentence that began with what a build needs. */
 static void add_has(khub__verdict *out, khub__version has, const khub_library_info *library)
 {
     char text[KHUB__VERSION_TEXT];
     if (has.major >= 0)
         khub__verdict_add(out, ", the machine has %s", khub__version_text(has, text));
+    else if (library && library->reason && !strcmp(library->reason, khub__torch_left_out))
+        khub__verdict_add(out, ", which is %s", khub__torch_left_out);
     else if (library && library->presence == KHUB_FOUND)
         khub__verdict_add(out, ", this version of khub can't use the machine's %s", library->name);
+    else if (library && library->presence == KHUB_BROKEN)
+        khub__verdict_add(out, ", the machine's %s can't be used (khub platform says why)", library->name);
     else
         khub__verdict_add(out, ", the machine has none in reach");
 }

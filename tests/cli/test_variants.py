@@ -2,8 +2,11 @@
 
 import json
 import os
+import platform
 import random
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +57,19 @@ def reasons(parsed):
 
 def decisions(parsed):
     return {v["name"]: v["decision"] for v in parsed["variants"]}
+
+
+@pytest.fixture
+def torch(tmp_path):
+    """Puts a libtorch together, as far as the loader is concerned (tests/fake/torch.c): its folder."""
+    pieces, site = Path(os.environ["KHUB_BINARY"], "tests", "fake", "torch"), tmp_path / "site"
+    for folder, names in {"torch/lib": ["rpath/libtorch_cpu.so", "cxx11/libc10.so"], "nvidia/cu13/lib": [
+            "nvidia/libcudart.so.13", "nvidia/libcupti.so.13", "nvidia/libdeep.so"]}.items():
+        (site / folder).mkdir(parents=True)
+        for name in names:
+            shutil.copy(pieces / name, site / folder)
+    (site / "torch" / "version.py").write_text("__version__ = '2.12.0+cpu'\n")
+    return site / "torch"
 
 
 # ---- what it prints ----
@@ -257,3 +273,32 @@ def test_case_a6(repository, machine):
     assert decisions(answer(khub("variants", where, "--json", "--platform", file), 3)) == {"torch-universal": "needs python"}
     (where / "build" / "tvm-ffi01-cpu-x86_64-linux").mkdir()
     assert answer(khub("variants", where, "--json", "--platform", file))["chosen"] == "tvm-ffi01-cpu-x86_64-linux"
+
+
+# ---- Torch ----
+
+
+def test_a_libtorch_of_ones_choice(repository, torch):
+    here = f"cpu-{platform.machine()}-linux"
+    mine = ["--json", "--backend", "cpu"]
+    names = [f"torch-stable-abi211-{here}", f"torch212-cxx11-{here}", f"tvm-ffi01-{here}"]
+    where = repository(*names, f"torch212-cxx98-{here}", f"torch-stable-abi213-{here}", f"torch211-{here}")
+    parsed = answer(khub("variants", where, *mine, "--torch", torch))
+    assert [v["name"] for v in parsed["variants"] if v["decision"] == "accepted"] == names
+    assert reasons(parsed)[f"torch-stable-abi213-{here}"] == "needs Torch 2.13 or later, the machine has 2.12.0"
+    assert reasons(parsed)[f"torch212-cxx98-{here}"].endswith("that of the machine's Torch is cxx11")
+    parsed = answer(khub("variants", where, *mine, "--no-torch", env={**os.environ, "KHUB_TORCH_DIR": torch}))
+    assert parsed["chosen"] == names[2]
+    assert reasons(parsed)[names[0]] == "needs Torch 2.11 or later, which is left out, as was asked for"
+    for name, option in (names[0], ["--torch", torch]), (names[2], ["--no-torch"]):
+        (where / "build" / name / "metadata.json").write_text('{"name": "kk", "id": "_kk_cpu_1", "version": 1, "license": '
+                                                              '"MIT", "backend": {"type": "cpu"}, "python-depends": []}')
+        (where / "build" / name / "_kk_cpu_1.so").touch()
+        done = khub("download", where, "--backend", "cpu", *option)
+        assert done.stdout == f"{where / 'build' / name}\n", done.stderr
+    (torch / "lib" / "libc10.so").unlink()
+    done = khub("variants", where, "--torch", torch)
+    assert done.returncode == 1
+    assert done.stderr == "khub: libtorch: needs libc10.so (Torch's own: it is only half there), which isn't in reach\n"
+    done = khub("get", where, "--torch", torch, "--no-torch")
+    assert done.returncode == 2 and done.stderr == "khub: --torch and --no-torch at once\n"

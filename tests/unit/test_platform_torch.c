@@ -1,4 +1,5 @@
 /* Which libtorch is found, and what is said of it, put together from pieces (tests/fake/torch.c). */
+#include "failing_memory.h"
 #include "root.h"
 
 #include "base/file.h"
@@ -275,6 +276,79 @@ START_TEST(several)
 }
 END_TEST
 
+static khub_platform *platform(const char *json)
+{
+    khub_platform *p;
+    khub_error err = {0};
+    ck_khub_ok(khub_platform_parse(&p, json, strlen(json), "machine", &err), &err);
+    return p;
+}
+
+static const khub_library_info *libtorch(const khub_platform *p)
+{
+    const khub_library_info *library;
+    for (size_t i = 0; (library = khub_platform_library(p, i)) != NULL; i++)
+        if (!strcmp(library->name, "libtorch")) return library;
+    return NULL;
+}
+
+/* A named one is the platform's, or the platform stays as it was; none is none. */
+START_TEST(named)
+{
+    khub_error err = {0};
+    setup();
+    put_torch("/x", "2.15.0", "rpath", "cxx11");
+    put_torch("/y", "2.6.0", "rpath", "cxx11");
+    khub_platform *p =
+        platform("{\"os\": \"linux\", \"arch\": \"x86_64\", \"libraries\": [{\"name\": \"other\", "
+                 "\"presence\": \"absent\", \"reason\": \"why\"}]}");
+    ck_khub_fails(khub_platform_use_torch(p, in_root("/y/torch"), &err), &err, KHUB_E_LOAD,
+                  "is Torch 2.6.0, whose operators can't be called from C");
+    ck_assert_ptr_null(khub_platform_torch(p));
+    ck_assert_ptr_null(libtorch(p));
+    for (int again = 0; again < 2; again++) {
+        ck_khub_ok(khub_platform_use_torch(p, in_root("/x/torch"), &err), &err);
+        ck_assert_str_eq(khub_platform_torch(p), "2.15.0");
+        ck_assert_str_eq(libtorch(p)->how, "as asked for");
+        ck_assert_ptr_null(khub_platform_library(p, 2));
+    }
+    char *json = khub_platform_json(p);
+    ck_assert_ptr_nonnull(strstr(json, "\"torch_cxx11_abi\": true"));
+    khub_platform *same = platform(json);
+    char *again = khub_platform_json(same);
+    ck_assert_str_eq(again, json);
+    ck_khub_fails(khub_platform_use_torch(p, in_root("/y/torch"), &err), &err, KHUB_E_LOAD, "2.6.0");
+    ck_assert_str_eq(khub_platform_torch(p), "2.15.0");
+    ck_khub_ok(khub_platform_use_torch(p, NULL, &err), &err);
+    ck_assert_ptr_null(khub_platform_torch(p));
+    ck_assert_int_eq(libtorch(p)->presence, KHUB_ABSENT);
+    ck_assert_ptr_nonnull(strstr(libtorch(p)->reason, "left out"));
+    khub_free(json);
+    khub_free(again);
+    khub_platform_free(p);
+    khub_platform_free(same);
+    teardown();
+}
+END_TEST
+
+static int do_use(void *user, khub_error *err)
+{
+    khub_platform *p;
+    int rc = khub_platform_parse(&p, "{}", 2, "machine", err);
+    if (rc == KHUB_OK) rc = khub_platform_use_torch(p, user, err);
+    khub_platform_free(p);
+    return rc;
+}
+
+START_TEST(no_memory)
+{
+    setup();
+    put_torch("/x", "2.15.0", "rpath", "cxx11");
+    fm_fail_each(do_use, (void *)(uintptr_t)in_root("/x/torch"));
+    teardown();
+}
+END_TEST
+
 /* Damage anywhere is said or not seen, but never a read outside of the file. */
 START_TEST(damaged)
 {
@@ -308,11 +382,11 @@ END_TEST
 /* Names that lie across the pieces in which they are read. */
 START_TEST(names_in_pieces)
 {
-    enum { LENGTH = 200000 };
+    enum { LENGTH = 40000 };
     char *names = calloc(1, LENGTH);
     khub__dynamic dynamic = {.names_at = 10, .names_bytes = LENGTH - 10};
     setup();
-    for (size_t at = 65530; at < 65555; at++) {
+    for (size_t at = 16370; at < 16395; at++) {
         memset(names, 'x', LENGTH);
         memcpy(names + at, "__cxx11", 7);
         unlink(in_root("/names"));
@@ -327,4 +401,4 @@ START_TEST(names_in_pieces)
 END_TEST
 
 UNIT("platform_torch", absent, whole_package, versions, what_is_missing, whose_path_counts, links, several,
-     damaged, names_in_pieces)
+     named, no_memory, damaged, names_in_pieces)

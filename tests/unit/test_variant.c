@@ -201,6 +201,9 @@ START_TEST(rules_and_their_reasons)
          "none"},
         {LINUX_X86 ",\"backend\":\"cpu\",\"libraries\":[{\"name\":\"libtorch\",\"presence\":\"found\"}]",
          "torch29-cpu-x86_64-linux", KHUB_REJECTED, "Torch 2.9", "can't use the machine's libtorch"},
+        {LINUX_X86 ",\"backend\":\"cpu\",\"libraries\":[{\"name\":\"libtorch\",\"presence\":\"broken\"}]",
+         "torch-stable-abi29-cpu-x86_64-linux", KHUB_REJECTED, "Torch 2.9 or later",
+         "machine's libtorch can't be used (khub platform"},
         /* the tag of the C++ ABI */
         {LINUX_X86 ",\"backend\":\"cpu\",\"torch\":\"2.9\",\"torch_cxx11_abi\":true",
          "torch29-cxx11-cpu-x86_64-linux", KHUB_ACCEPTED, "", ""},

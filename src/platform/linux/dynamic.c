@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* Far above what a library has: libtorch's has 11 segments, 37 entries, 190 bytes of paths. */
-enum { MAX_SEGMENTS = 64, MAX_ENTRIES = 1024, MAX_STRING = 4096, MAX_NEEDED = 256, CHUNK = 1 << 16 };
+enum { MAX_SEGMENTS = 64, MAX_ENTRIES = 1024, MAX_STRING = 4096, MAX_NEEDED = 256, CHUNK = 1 << 14 };
 
 /* The file being read. */
 typedef struct elf {
@@ -140,8 +140,9 @@ const char *khub__dynamic_read(khub__dynamic *out, const char *path, khub__pool 
 }
 
 /* Pieces of the names, each with the end of the one before it, so that nothing is cut in two. */
-static int search(int fd, const khub__dynamic *d, const char *piece, char *buffer)
+static int search(int fd, const khub__dynamic *d, const char *piece)
 {
+    char buffer[CHUNK];
     size_t n = strlen(piece), kept = 0;
     for (uint64_t at = 0; at < d->names_bytes;) {
         uint64_t left = d->names_bytes - at;
@@ -158,10 +159,9 @@ static int search(int fd, const khub__dynamic *d, const char *piece, char *buffe
 
 int khub__dynamic_has(const khub__dynamic *dynamic, const char *path, const char *piece)
 {
-    char *buffer = khub__malloc(CHUNK);
-    int fd = buffer ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    int found = fd >= 0 && search(fd, dynamic, piece, buffer);
-    if (fd >= 0) close(fd);
-    khub__free(buffer);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return 0;
+    int found = search(fd, dynamic, piece);
+    close(fd);
     return found;
 }
