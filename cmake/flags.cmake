@@ -23,6 +23,9 @@ if(KHUB_SANITIZE)
     # Libraries that aren't ours (libcurl, libcrypto, libtvm_ffi) weren't compiled for the thread sanitizer: it sees the C library's
     # functions that they call, and not by which atomics they keep their threads apart, so what they touch doesn't count. What
     # our code touches does, in their callbacks too.
+    # Their runtime stands between C++ and its exceptions, and finds C++'s library only when the program starts with it: so does one that
+    # opens libtorch.
+    set(KHUB_SANITIZER_CXX -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state)
     set(KHUB_SANITIZER_ENVIRONMENT ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:intercept_tls_get_addr=0
         UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=ignore_noninstrumented_modules=1:second_deadlock_stack=1)
 else()

@@ -6,6 +6,9 @@
 #include "torch/operator.h"
 #include "torch/shim.h"
 #include "torch/stack.h"
+#include "torch/tensor.h"
+
+#include <stdatomic.h>
 
 enum { ON_STACK = 16 };
 
@@ -29,6 +32,50 @@ static int refuse(khub__torch_operator *op, const char *verb, const khub__schema
     return op->refusal ? 0 : -1;
 }
 
+static int same_type(const khub__schema_type *a, const khub__schema_type *b)
+{
+    if (a->kind != b->kind || a->wrap_count != b->wrap_count) return 0;
+    for (int i = 0; i < a->wrap_count; i++)
+        if (a->wraps[i].is_list != b->wraps[i].is_list) return 0;
+    return 1;
+}
+
+/* 1: the first result is of the type of the last one, and so on. */
+static int is_mirrored(const khub__schema *s)
+{
+    for (size_t i = 0; i < s->result_count / 2; i++)
+        if (!same_type(&s->results[i].type, &s->results[s->result_count - 1 - i].type)) return 0;
+    return 1;
+}
+
+/* libtorch (2.7 to 2.15 at least) takes the last result for one of the first one's type, and so on: a call
+ * with results of several types does its work and then fails. Asked of an operator that gives a float and an
+ * int; where libtorch would write its refusal to stderr it isn't asked. */
+static int asks_mixed_results(void)
+{
+    float x = 0;
+    int64_t one = 1;
+    khub_tensor t = khub_tensor_f32(&x, 1, &one);
+    khub__aten_tensor *handle;
+    if (!khub__shim.what || khub__torch_tensor_wrap(&handle, &t, NULL, NULL) != KHUB_OK) return 0;
+    uint64_t stack[2] = {(uint64_t)(uintptr_t)handle, 0};
+    return khub__shim.call("aten::_choose_qparams_per_tensor", "", stack) == 0;
+}
+
+static int gives_mixed_results(void)
+{
+    static atomic_int known; /* 1: no, 2: yes */
+    int is = atomic_load(&known);
+    if (!is) atomic_store(&known, is = 1 + asks_mixed_results());
+    return is == 2;
+}
+
+static int refuse_in(khub__torch_operator *op, const char *words)
+{
+    op->refusal = khub__strdup(words);
+    return op->refusal ? 0 : -1;
+}
+
 int khub__torch_judge(khub__torch_operator *op)
 {
     const khub__schema *s = &op->schema;
@@ -37,10 +84,12 @@ int khub__torch_judge(khub__torch_operator *op)
         if ((verb = refused_type(&s->arguments[i].type, 0))) return refuse(op, verb, &s->arguments[i]);
     for (size_t i = 0; i < s->result_count; i++)
         if ((verb = refused_type(&s->results[i].type, 1))) return refuse(op, verb, &s->results[i]);
-    if (!s->more_arguments && !s->more_results) return 0;
-    op->refusal =
-        khub__strdup("it takes or gives any number of values, which libtorch's C interface can't pass");
-    return op->refusal ? 0 : -1;
+    if (s->more_arguments || s->more_results)
+        return refuse_in(op,
+                         "it takes or gives any number of values, which libtorch's C interface can't pass");
+    if (!is_mirrored(s) && !gives_mixed_results())
+        return refuse_in(op, "its results are of several types, which libtorch's C interface mixes up");
+    return 0;
 }
 
 static int raise_argument(const khub__torch_operator *op, size_t i, const char *words)

@@ -341,24 +341,36 @@ static int fail_default(khub_error *err)
     return khub__fail(err, KHUB_E_UNSUPPORTED, "has a default that khub can't read: it must be given");
 }
 
-/* A default that isn't wrapped. Numbers stand for dtypes, layouts and memory formats: libtorch's own. */
+/* 1: libtorch writes a default of this kind as its own number. */
+static int has_number(khub__schema_kind kind)
+{
+    return kind == KHUB__SCHEMA_DTYPE || kind == KHUB__SCHEMA_LAYOUT || kind == KHUB__SCHEMA_MEMORY_FORMAT;
+}
+
+/* A default that isn't wrapped. Its texts have a NUL behind them; a name is also written without quotes. */
 static int put_default_base(uint64_t *out, const inner *t, const khub__schema_value *d, khub_error *err)
 {
-    khub_value v = khub_arg_int(d->i);
     khub__schema_kind kind = t->type->kind;
-    if (d->kind == KHUB__SCHEMA_VALUE_TEXT)
-        return kind == KHUB__SCHEMA_STR ? put_text(out, d->text.at, d->text.length, err) : fail_default(err);
-    if (d->kind == KHUB__SCHEMA_VALUE_INT &&
-        (kind == KHUB__SCHEMA_DTYPE || kind == KHUB__SCHEMA_LAYOUT || kind == KHUB__SCHEMA_MEMORY_FORMAT)) {
+    char name[32] = "";
+    khub_value v = khub_arg_int(d->i);
+    if (d->kind == KHUB__SCHEMA_VALUE_INT && has_number(kind)) {
         *out = (uint32_t)d->i;
         return KHUB_OK;
     }
-    if (d->kind == KHUB__SCHEMA_VALUE_FLOAT)
+    if (kind == KHUB__SCHEMA_STR)
+        return d->kind == KHUB__SCHEMA_VALUE_TEXT ? put_text(out, d->text.at, d->text.length, err)
+                                                  : fail_default(err);
+    if (d->kind == KHUB__SCHEMA_VALUE_TEXT || d->kind == KHUB__SCHEMA_VALUE_OTHER) {
+        if (d->text.length >= sizeof(name)) return fail_default(err);
+        memcpy(name, d->text.at, d->text.length);
+        v = khub_arg_string(name);
+    } else if (d->kind == KHUB__SCHEMA_VALUE_FLOAT) {
         v = khub_arg_float(d->f);
-    else if (d->kind == KHUB__SCHEMA_VALUE_BOOL)
+    } else if (d->kind == KHUB__SCHEMA_VALUE_BOOL) {
         v = khub_arg_bool(d->i != 0);
-    else if (d->kind != KHUB__SCHEMA_VALUE_INT)
+    } else if (d->kind != KHUB__SCHEMA_VALUE_INT) {
         return fail_default(err);
+    }
     return putters[kind](out, t, &v, err);
 }
 
@@ -499,12 +511,13 @@ static int take_device(khub_value *out, uint64_t from, khub_error *err)
     return KHUB_OK;
 }
 
-static int take_base(khub_value *out, khub__schema_kind kind, uint64_t from, khub_error *err)
+static int take_base(khub_value *out, const khub__schema_type *type, uint64_t from, khub_error *err)
 {
     int32_t number = (int32_t)(uint32_t)from;
-    switch (kind) {
+    switch (type->kind) {
     case KHUB__SCHEMA_TENSOR:
-        return khub__torch_tensor_give(out, (khub__aten_tensor *)(uintptr_t)from, err);
+        return khub__torch_tensor_give(out, (khub__aten_tensor *)(uintptr_t)from,
+                                       type->alias.at && !type->writes, err);
     case KHUB__SCHEMA_INT:
         *out = khub_arg_int((int64_t)from);
         return KHUB_OK;
@@ -557,7 +570,7 @@ static int take_list(khub_value *out, const inner *t, khub__aten_list *list, khu
 static int take(khub_value *out, const inner *t, uint64_t from, khub_error *err)
 {
     const khub__schema_wrap *wrap = outer(t);
-    if (!wrap) return take_base(out, t->type->kind, from, err);
+    if (!wrap) return take_base(out, t->type, from, err);
     if (wrap->is_list) return take_list(out, t, (khub__aten_list *)(uintptr_t)from, err);
     if (!from) return KHUB_OK;
     inner item = unwrap(t);

@@ -15,7 +15,7 @@ static int fail_shape(const khub_tensor *t, khub_error *err)
     if (t->ndim < 0 || (t->ndim > 0 && !t->shape)) return khub__fail(err, KHUB_E_INVAL, "has no shape");
     char text[128];
     return khub__fail(err, KHUB_E_INVAL, "has the shape %s%s", khub__shape_text(text, t->ndim, t->shape),
-                      t->data ? "" : " and no data");
+                      t->data ? ", which is none" : " and no data");
 }
 
 static int fail_device(const khub_tensor *t, khub_error *err)
@@ -37,11 +37,16 @@ static int row_major(int64_t *strides, const khub_tensor *t)
     return 1;
 }
 
-static int is_readable(const khub_tensor *t, const int64_t *strides)
+/* Strides of at least 0: libtorch has no others. */
+static int check_strides(const khub_tensor *t, const int64_t *strides, khub_error *err)
 {
-    for (int32_t i = 0; i < t->ndim; i++)
-        if (t->shape[i] < 0 || strides[i] < 0) return 0;
-    return 1;
+    for (int32_t i = 0; i < t->ndim; i++) {
+        if (t->shape[i] < 0) return fail_shape(t, err);
+        if (strides[i] < 0)
+            return khub__fail(err, KHUB_E_INVAL, "has a negative stride (%lld, of dimension %d)",
+                              (long long)strides[i], (int)i);
+    }
+    return KHUB_OK;
 }
 
 static int needs_data(const khub_tensor *t)
@@ -78,7 +83,8 @@ int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void 
     const int64_t *strides = t->strides ? t->strides : own;
     if (t->ndim < 0 || t->ndim > MAX_NDIM || (t->ndim > 0 && !t->shape)) return fail_shape(t, err);
     if (!t->strides && !row_major(own, t)) return fail_shape(t, err);
-    if (!is_readable(t, strides)) return fail_shape(t, err);
+    int rc = check_strides(t, strides, err);
+    if (rc != KHUB_OK) return rc;
     if (!t->data && needs_data(t)) return fail_shape(t, err);
     int32_t dtype = khub__torch_dtype(t->dtype), device = khub__torch_device(t->device.type);
     char text[32];
@@ -162,10 +168,32 @@ static int give(khub_value *out, khub__aten_tensor *tensor, int32_t ndim, khub_e
     return KHUB_OK;
 }
 
-int khub__torch_tensor_give(khub_value *out, khub__aten_tensor *tensor, khub_error *err)
+/* One of aten::resolve_conj and resolve_neg, which give the tensor itself when there is nothing to do. */
+static khub__aten_tensor *resolve(khub__aten_tensor *tensor, const char *name)
+{
+    uint64_t stack[1] = {(uint64_t)(uintptr_t)tensor};
+    return khub__shim.call(name, "", stack) == 0 ? (khub__aten_tensor *)(uintptr_t)stack[0] : NULL;
+}
+
+/* Complex numbers may be marked as conjugated and views as negated, with memory as it was before: what the
+ * memory says isn't what the tensor is. Takes the tensor; NULL: libtorch failed. */
+static khub__aten_tensor *settle(khub__aten_tensor *tensor, int is_view)
+{
+    int32_t dtype = -1;
+    khub__shim.get_dtype(tensor, &dtype);
+    int is_complex = khub__torch_dtype_of(dtype).code == KHUB_DTYPE_COMPLEX;
+    if (is_complex) tensor = resolve(tensor, "aten::resolve_conj");
+    return tensor && (is_complex || is_view) ? resolve(tensor, "aten::resolve_neg") : tensor;
+}
+
+int khub__torch_tensor_give(khub_value *out, khub__aten_tensor *tensor, int is_view, khub_error *err)
 {
     *out = khub_arg_none();
     int32_t ndim = tensor ? ndim_of(tensor) : -1;
+    if (ndim >= 0) {
+        tensor = settle(tensor, is_view);
+        if (!tensor) return khub__fail(err, KHUB_E_UNSUPPORTED, "can't be brought into memory");
+    }
     int rc = ndim < 0 ? KHUB_OK : give(out, tensor, ndim, err);
     if (tensor && out->type == KHUB_TYPE_NONE) khub__shim.delete_tensor(tensor);
     return rc;

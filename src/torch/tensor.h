@@ -13,7 +13,8 @@
 int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void *owner, khub_error *err);
 
 /* Takes a tensor of libtorch's, also when it fails: a KHUB_TYPE_TENSOR that owns it; None for one that is
- * undefined. KHUB_E_UNSUPPORTED (sparse, an unknown dtype or device), KHUB_E_NOMEM. */
-int khub__torch_tensor_give(khub_value *out, khub__aten_tensor *tensor, khub_error *err);
+ * undefined. `is_view` 1: it lies in an argument's memory. KHUB_E_UNSUPPORTED (sparse, an unknown dtype or
+ * device), KHUB_E_NOMEM. */
+int khub__torch_tensor_give(khub_value *out, khub__aten_tensor *tensor, int is_view, khub_error *err);
 
 #endif
