@@ -1,11 +1,11 @@
 #include "trust/digest.h"
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/path.h"
 #include "trust/files.h"
-#include "trust/sigstore/base64.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /* The ground that everything stands on: errors, text, files, JSON. */
 #include "unit.h"
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/index.h"
@@ -319,6 +320,39 @@ START_TEST(options_of_another_version)
 }
 END_TEST
 
+/* RFC 4648's examples, and what isn't in its one form. */
+START_TEST(base64)
+{
+    static const char *const pairs[][2] = {{"", ""},
+                                           {"f", "Zg=="},
+                                           {"fo", "Zm8="},
+                                           {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="},
+                                           {"fooba", "Zm9vYmE="},
+                                           {"foobar", "Zm9vYmFy"}};
+    static const char *const wrong[] = {
+        "Z",    "Zg",   "Zg=",    "Zg===", "Zh==", "Zm9=", "Zm8",   "Zg==Zg==", "=",
+        "====", "Z===", "Zm9v\n", "Zm 9v", "Zm9_", "Zm9-", "Zm9v=", "Z=9v",     "\xc3\xb6 A"};
+    unsigned char bytes[64], *room;
+    khub__span out;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+        khub__text text = {0};
+        room = bytes;
+        ck_assert_int_eq(khub__base64_read(&out, &room, pairs[i][1], strlen(pairs[i][1])), 0);
+        ck_assert_int_eq(out.length, strlen(pairs[i][0]));
+        ck_assert(!memcmp(out.data, pairs[i][0], out.length) && out.data == bytes &&
+                  room == bytes + out.length);
+        khub__base64_add(&text, out, 0);
+        ck_assert_str_eq(text.data ? text.data : "", pairs[i][1]);
+        khub__text_free(&text);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        room = bytes;
+        ck_assert_msg(khub__base64_read(&out, &room, wrong[i], strlen(wrong[i])) == -1, "%s", wrong[i]);
+    }
+}
+END_TEST
+
 /* Against a plain list; the numbers make every pair of texts differ late. */
 START_TEST(an_index_finds_what_is_in_it)
 {
@@ -346,4 +380,4 @@ END_TEST
 UNIT("base", error_first_message_wins, error_long_text_is_cut_between_characters, status_names, paths,
      draft_leaves_nothing_behind, draft_in_place_of_something, kinds_of_files,
      draft_onto_a_device_writes_to_it, draft_of_the_longest_name, stream_reads_exactly, json_of_strangers,
-     json_without_memory, options_of_another_version, an_index_finds_what_is_in_it)
+     json_without_memory, options_of_another_version, an_index_finds_what_is_in_it, base64)

@@ -6,7 +6,6 @@
 #include <khub/signature.h>
 
 #include "base/file.h"
-#include "trust/sigstore/base64.h"
 #include "trust/sigstore/log.h"
 #include "trust/sigstore/root.h"
 
@@ -156,37 +155,6 @@ START_TEST(times)
         int64_t us = -1;
         ck_assert_msg((khub__root_time(&us, cases[i].text) == 0) == (cases[i].us >= 0), "%s", cases[i].text);
         ck_assert_msg(us == cases[i].us, "%s", cases[i].text);
-    }
-}
-END_TEST
-
-/* RFC 4648's examples, and what isn't in its one form. */
-START_TEST(base64)
-{
-    static const char *const pairs[][2] = {{"", ""},
-                                           {"f", "Zg=="},
-                                           {"fo", "Zm8="},
-                                           {"foo", "Zm9v"},
-                                           {"foob", "Zm9vYg=="},
-                                           {"fooba", "Zm9vYmE="},
-                                           {"foobar", "Zm9vYmFy"}};
-    static const char *const wrong[] = {
-        "Z",    "Zg",   "Zg=",    "Zg===", "Zh==", "Zm9=", "Zm8",   "Zg==Zg==", "=",
-        "====", "Z===", "Zm9v\n", "Zm 9v", "Zm9_", "Zm9-", "Zm9v=", "Z=9v",     "\xc3\xb6 A"};
-    unsigned char bytes[64], *room;
-    khub__span out;
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
-        khub__text text = {0};
-        room = bytes;
-        ck_assert_int_eq(khub__base64_read(&out, &room, pairs[i][1], strlen(pairs[i][1])), 0);
-        ck_assert(khub__span_is(out, span(pairs[i][0], strlen(pairs[i][0]))) && room == bytes + out.length);
-        khub__base64_add(&text, out, 0);
-        ck_assert_str_eq(text.data ? text.data : "", pairs[i][1]);
-        khub__text_free(&text);
-    }
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-        room = bytes;
-        ck_assert_msg(khub__base64_read(&out, &room, wrong[i], strlen(wrong[i])) == -1, "%s", wrong[i]);
     }
 }
 END_TEST
@@ -391,6 +359,6 @@ START_TEST(threads_share_a_root)
 }
 END_TEST
 
-UNIT("signature", lengths_have_one_form, elements_have_one_form, times, base64, proofs_of_other_lengths,
+UNIT("signature", lengths_have_one_form, elements_have_one_form, times, proofs_of_other_lengths,
      reasons_have_names, it_holds, no_bundle_is_a_verdict, a_bundle_of_1_gb, misuse, nobody_is_accepted,
      memory_fails, threads_share_a_root)

@@ -6,7 +6,6 @@
 #include "base/text.h"
 
 #include <openssl/evp.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #define CRYPTO_FUNCTIONS(X)                                                                                  \
@@ -29,22 +28,12 @@ struct crypto {
 static const khub__symbol symbols[] = {CRYPTO_FUNCTIONS(SYMBOL){NULL, 0}};
 
 static struct crypto crypto;
-static int opened = -1;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two above until `opened` is KHUB_OK */
+static khub__crypto opened = {&crypto, symbols, "content can't be hashed", 0};
 
 struct khub__hash {
     EVP_MD_CTX *context;
     int failed; /* libcrypto refused in the middle: the hash ends as "", which is nobody's name */
 };
-
-static int open_crypto(khub_error *err)
-{
-    pthread_mutex_lock(&lock);
-    if (opened != KHUB_OK) opened = khub__crypto_open(&crypto, symbols, "content can't be hashed", err);
-    int rc = opened;
-    pthread_mutex_unlock(&lock);
-    return rc;
-}
 
 int khub__hash_kind_of(khub__hash_kind *kind, const char *hex)
 {
@@ -79,7 +68,7 @@ static int start(khub__hash *hash, khub__hash_kind kind, uint64_t size, khub_err
 int khub__hash_new(khub__hash **out, khub__hash_kind kind, uint64_t size, khub_error *err)
 {
     *out = NULL;
-    int rc = open_crypto(err);
+    int rc = khub__crypto_open(&opened, err);
     if (rc != KHUB_OK) return rc;
     khub__hash *hash = khub__calloc(1, sizeof(*hash));
     if (!hash) return khub__fail_memory(err, "starting a hash");

@@ -1,7 +1,6 @@
 #include "trust/sigstore/bundle.h"
 
-#include "trust/sigstore/base64.h"
-
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/memory.h"
 

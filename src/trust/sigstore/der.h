@@ -2,14 +2,9 @@
 #ifndef TRUST_SIGSTORE_DER_H
 #define TRUST_SIGSTORE_DER_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "base/span.h"
 
-/* Bytes that somebody else keeps. */
-typedef struct khub__span {
-    const unsigned char *data;
-    size_t length;
-} khub__span;
+#include <stdint.h>
 
 enum {
     KHUB__DER_BOOLEAN = 0x01,

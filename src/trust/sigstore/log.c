@@ -1,6 +1,6 @@
 #include "trust/sigstore/log.h"
 
-#include "trust/sigstore/base64.h"
+#include "base/base64.h"
 
 enum { HASH_BYTES = 32, HINT_BYTES = 4, SIGNATURES_MAX = 64 };
 #define DASH "\xe2\x80\x94 " /* U+2014 and a space: how a line with a signature begins */

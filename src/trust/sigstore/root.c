@@ -1,7 +1,6 @@
 #include "trust/sigstore/root.h"
 
-#include "trust/sigstore/base64.h"
-
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"

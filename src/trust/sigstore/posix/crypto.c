@@ -38,16 +38,11 @@ struct signing {
 static const khub__symbol symbols[] = {SIGNING_FUNCTIONS(SYMBOL){NULL, 0}};
 
 static struct signing crypto;
-static int opened = -1;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two above until `opened` is KHUB_OK */
 
 int khub__signing_open(khub_error *err)
 {
-    pthread_mutex_lock(&lock);
-    if (opened != KHUB_OK) opened = khub__crypto_open(&crypto, symbols, "signatures can't be judged", err);
-    int rc = opened;
-    pthread_mutex_unlock(&lock);
-    return rc;
+    static khub__crypto opened = {&crypto, symbols, "signatures can't be judged", 0};
+    return khub__crypto_open(&opened, err);
 }
 
 static const EVP_MD *method(khub__digest_kind kind)
@@ -118,10 +113,11 @@ static int has_form(const struct form *form, khub__span algorithm, khub__span bi
 /* A key that was read before for each of the two curves of signers, kept for good: d2i_PUBKEY takes 0.16 ms
  * in OpenSSL 3.0, a point on a curve that is there already 0.01 ms. */
 static EVP_PKEY *kept[2];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards it */
 
 static EVP_PKEY *kept_key(khub__key_kind kind)
 {
-    pthread_mutex_lock(&lock); /* guards `kept` too */
+    pthread_mutex_lock(&lock);
     EVP_PKEY *key = kind <= KHUB__KEY_P384 ? kept[kind] : NULL;
     pthread_mutex_unlock(&lock);
     return key;

@@ -1,9 +1,8 @@
 /* Base64 with padding, in its one form: no white space, no other alphabet, no bits that are left over. */
-#ifndef TRUST_SIGSTORE_BASE64_H
-#define TRUST_SIGSTORE_BASE64_H
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
 
-#include "trust/sigstore/der.h"
-
+#include "base/span.h"
 #include "base/text.h"
 
 /* Decodes into *room, which is moved past what was written: at most three quarters of `length`. 0, or -1: it

@@ -1,4 +1,6 @@
-#include "trust/sigstore/base64.h"
+#include "base/base64.h"
+
+#include <string.h>
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
