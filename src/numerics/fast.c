@@ -1,13 +1,40 @@
 #include "numerics/fast.h"
 
+#include "platform/cpu.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+static int look(void)
+{
+    static const char *const needed[] = {"avx2", "fma", "f16c"};
+    enum { NEEDED = sizeof(needed) / sizeof(*needed) };
+    const char *names[KHUB__MAX_FEATURES];
+    size_t count = khub__cpu_features(names), has = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 0; n < NEEDED; n++)
+            has += !strcmp(names[i], needed[n]);
+    return has == NEEDED;
+}
+
+/* Looked at when first asked. (The compiler's own way looks at each start of a program, and a virtual
+ * machine takes its time for that.) */
+static int has_avx2(void)
+{
+    static _Atomic int known; /* 0: not yet, 1: no, 2: yes */
+    if (!atomic_load(&known)) atomic_store(&known, 1 + look());
+    return atomic_load(&known) == 2;
+}
+
 const khub__fast *khub__fast_of(khub_dtype dtype)
 {
-#if defined(__x86_64__)
-    /* F16C came before AVX2: a processor with the latter has it. */
-    int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    return has_avx2 ? khub__fast_avx2(dtype) : NULL;
+    return has_avx2() ? khub__fast_avx2(dtype) : NULL;
+}
 #else
+const khub__fast *khub__fast_of(khub_dtype dtype)
+{
     (void)dtype;
     return NULL;
-#endif
 }
+#endif

@@ -99,7 +99,7 @@ static void prepare(search *s, const char *os, const khub__places *places, khub_
         s->out->path = s->candidates[0];
         s->out->reason = hidden;
         s->count = 0;
-    } else if (!s->count) {
+    } else if (!s->count && !places->brief) {
         say_not_found(s, places, pool);
     }
 }
@@ -243,6 +243,6 @@ void khub__find_accelerators(khub_accelerator_info out[KHUB__ACCELERATORS], cons
         prepare(&searches[i], os, places, pool);
     }
     while (program && ask_round(searches, program, timeout_ms, pool)) {}
-    for (size_t i = 0; i < KHUB__ACCELERATORS; i++)
+    for (size_t i = 0; !places->brief && i < KHUB__ACCELERATORS; i++)
         khub__hint(&out[i], searches[i].no_device, cudart, places->loader.root, pool);
 }

@@ -105,6 +105,7 @@ static int detect(khub_platform *p, khub__extent extent, const khub_platform_opt
     p->macos = khub__system_macos();
     if (extent == KHUB__EVERYTHING) detect_rest(p);
     khub__places_open(&places, "", &p->pool);
+    places.brief = extent == KHUB__WHAT_DECIDES;
     detect_libraries(p, &places, extent);
     detect_accelerators(p, &places, options);
     khub__places_close(&places);

@@ -146,8 +146,9 @@ void khub__library_absent(khub_library_info *out, const char *file, const char *
                           const khub__places *places, khub__pool *pool)
 {
     const char *venv = places->virtual_env ? places->virtual_env : "none active";
-    const char *loader = khub__loader_places(&places->loader, pool);
     out->presence = KHUB_ABSENT;
+    if (places->brief) return;
+    const char *loader = khub__loader_places(&places->loader, pool);
     out->reason = khub__pool_textf(
         pool, "no %s: %s is not set; virtual environment: %s; beside libkhub: %s; loader's path: %s", file,
         variable, venv, places->beside ? places->beside : "unknown", loader ? loader : "");

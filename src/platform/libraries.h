@@ -16,6 +16,7 @@ typedef struct khub__places {
     const char *site;        /* its site-packages; the pool's */
     const char *beside;      /* the directory of libkhub */
     const char *cuda_home;   /* CUDA_HOME or CUDA_PATH */
+    int brief;               /* 1: nobody is told why something isn't there, so it isn't put into words */
 } khub__places;
 
 /* The places of this process, files below `root` ("" but in tests). */
@@ -25,7 +26,7 @@ void khub__places_close(khub__places *places);
 /* VENV/lib/python3.X/site-packages for the highest X; NULL: none. */
 const char *khub__site_packages(const char *venv, khub__pool *pool);
 
-/* Says that `file` isn't there, and where it was looked for. */
+/* Says that `file` isn't there, and where it was looked for (not when it is to be brief). */
 void khub__library_absent(khub_library_info *out, const char *file, const char *variable,
                           const khub__places *places, khub__pool *pool);
 

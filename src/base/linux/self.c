@@ -1,10 +1,7 @@
 /* Where this code was loaded from. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* dladdr */
-#endif
 #include "base/file.h"
 
-#include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -24,19 +21,33 @@ static void cut_last(char *path)
     if (slash) slash[slash == path] = 0;
 }
 
+/* dl_iterate_phdr's: ends it with the file that holds this code. (dladdr looks through all symbols, too.) */
+static int is_ours(struct dl_phdr_info *info, size_t size, void *file)
+{
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t from_start = (uintptr_t)khub__library_dir - info->dlpi_addr - part->p_vaddr;
+        if (part->p_type != PT_LOAD || from_start >= part->p_memsz) continue;
+        *(const char **)file = info->dlpi_name;
+        return 1;
+    }
+    return 0;
+}
+
 /* Takes no memory of libkhub's: what a failing allocator left out would be missing for good. */
 static void find(void)
 {
-    Dl_info info;
-    char *real = dladdr((void *)(uintptr_t)khub__library_dir, &info) && info.dli_fname
-                     ? realpath(info.dli_fname, NULL) /* the C library's memory */
-                     : NULL;
-    if (!real) real = realpath("/proc/self/exe", NULL); /* a static program: its name may be relative */
-    const char *set = getenv("KHUB_PREFIX");
+    const char *set = getenv("KHUB_PREFIX"), *file = "";
     if (set && *set) {
         put(install_prefix, set);
         snprintf(library_dir, sizeof(library_dir), "%s/lib", set);
-    } else if (real) {
+        return;
+    }
+    dl_iterate_phdr(is_ours, &file);
+    char *real =
+        realpath(*file ? file : "/proc/self/exe", NULL); /* the C library's memory; "": the program */
+    if (real) {
         cut_last(real);
         put(library_dir, real);
         cut_last(real);
