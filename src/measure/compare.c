@@ -46,6 +46,12 @@ static int get(khub_kernel **out, const job *j, const char *text, khub_error *er
 }
 
 /* The layer of the report that `spec` describes. */
+static const char *standard_name(const job *j, const char *layer)
+{
+    const char *whose = khub__standard_whose(j->options.standard, layer);
+    return strcmp(whose, "khub") ? whose : "standard";
+}
+
 static int add_layer(job *j, const khub_kernel *kernel, const khub_layer_spec *spec, khub_error *err)
 {
     khub_compare_report *r = j->report;
@@ -57,7 +63,7 @@ static int add_layer(job *j, const khub_kernel *kernel, const khub_layer_spec *s
     snprintf(layer->variant, sizeof(layer->variant), "%s", khub_kernel_variant(kernel));
     snprintf(layer->layer, sizeof(layer->layer), "%s", spec->layer);
     snprintf(layer->function, sizeof(layer->function), "%s", spec->function);
-    snprintf(layer->other, sizeof(layer->other), "%s", j->other ? j->other : "standard");
+    snprintf(layer->other, sizeof(layer->other), "%s", j->other ? j->other : standard_name(j, spec->layer));
     layer->deterministic = spec->deterministic;
     for (size_t i = 0; i < spec->tolerance_count && i < KHUB_COMPARE_TOLERANCES; i++) {
         khub_compare_tolerance *t = &layer->tolerances[layer->tolerance_count++];
@@ -114,7 +120,7 @@ static int find_standard(khub__subject *out, const job *j, const khub__layer_def
     khub__standard standard;
     int rc = khub__standard_of(&standard, j->options.standard, layer->name, err);
     out->function = standard.function;
-    if (standard.whose && !strcmp(standard.whose, "torch")) out->name = "torch";
+    out->name = standard_name(j, layer->name);
     return rc;
 }
 
@@ -351,7 +357,7 @@ int khub_compare_function(khub_compare_report **out, const char *layer, khub_fun
                                  .axis_count = axis_count};
     khub_compare_layer *only = &j.report->layers[0];
     snprintf(only->layer, sizeof(only->layer), "%s", layer);
-    snprintf(only->other, sizeof(only->other), "standard");
+    snprintf(only->other, sizeof(only->other), "%s", standard_name(&j, layer));
     j.report->count = 1;
     return compare(out, &j, err);
 }

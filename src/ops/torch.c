@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "kernel/machine.h"
 #include "ops/args.h"
+#include "ops/whose.h"
 #include "platform/platform.h"
 #include "torch/call.h"
 #include "torch/operators.h"
@@ -324,21 +325,35 @@ static int prepare(recipe *r, khub_error *err)
     for (int i = 0; rc == KHUB_OK && i < OPERATORS && r->names[i]; i++) {
         const khub__torch_operator *found = NULL;
         rc = khub__torch_operator_find(&found, "aten", r->names[i], err);
+        const char *refusal = rc == KHUB_OK ? khub__torch_operator_refusal(found) : NULL;
+        if (refusal) rc = khub__fail(err, KHUB_E_NOTFOUND, "aten::%s: %s", r->names[i], refusal);
         atomic_store(&r->ops[i], found);
     }
     return rc;
 }
 
+static recipe *find_recipe(const char *layer)
+{
+    for (size_t i = 0; i < sizeof(recipes) / sizeof(*recipes); i++)
+        if (!strcmp(recipes[i].layer, layer)) return &recipes[i];
+    return NULL;
+}
+
+int khub__torch_has_layer(const char *layer)
+{
+    return find_recipe(layer) != NULL;
+}
+
 int khub_standard_torch(khub_function *out, const char *layer, khub_error *err)
 {
-    khub_function ours;
+    recipe *r = find_recipe(layer);
     *out = (khub_function){0};
-    for (size_t i = 0; i < sizeof(recipes) / sizeof(*recipes); i++) {
-        if (strcmp(recipes[i].layer, layer) != 0) continue;
-        int rc = prepare(&recipes[i], err);
-        if (rc == KHUB_OK) *out = (khub_function){run, &recipes[i]};
+    if (r) {
+        int rc = prepare(r, err);
+        if (rc == KHUB_OK) *out = (khub_function){run, r};
         return rc;
     }
+    khub_function ours;
     int rc = khub_standard(&ours, layer, err);
     return rc == KHUB_OK
                ? khub__fail(err, KHUB_E_NOTFOUND,

@@ -6,7 +6,6 @@
 static int of_khub(khub__standard *out, const char *layer, khub_error *err)
 {
     out->axis_count = khub_standard_axes(layer, &out->axes);
-    out->whose = "khub";
     return khub_standard(&out->function, layer, err);
 }
 
@@ -14,11 +13,15 @@ static int of_torch(khub__standard *out, const char *layer, khub_error *err)
 {
     khub_error why = {0};
     int rc = khub_standard_torch(&out->function, layer, &why);
-    out->whose = "torch";
     if (rc == KHUB_OK) return KHUB_OK;
     if (rc != KHUB_E_NOTFOUND) return khub__fail(err, rc, "%s", why.message);
     khub__log(KHUB_LOG_NOTICE, "standard", layer, "khub's own is used: %s", why.message);
     return of_khub(out, layer, err);
+}
+
+const char *khub__standard_whose(const char *whose, const char *layer)
+{
+    return whose && !strcmp(whose, "torch") && khub__torch_has_layer(layer) ? "torch" : "khub";
 }
 
 int khub__standard_of(khub__standard *out, const char *whose, const char *layer, khub_error *err)

@@ -8,8 +8,13 @@ typedef struct khub__standard {
     khub_function function;
     const khub_slot_axis *axes; /* along which it may be cut */
     size_t axis_count;
-    const char *whose; /* "khub", "torch" */
 } khub__standard;
+
+/* "torch" where `whose` is that and PyTorch has the layer, else "khub". Looks at nothing. */
+const char *khub__standard_whose(const char *whose, const char *layer);
+
+/* 1: one of PyTorch's operators computes the layer. */
+int khub__torch_has_layer(const char *layer);
 
 /* The layer's, of `whose` ("khub", "torch"; NULL: khub): khub's own where PyTorch has none, which is logged.
  * Texts and axes are static. KHUB_E_INVAL lists whose there are; khub_standard's and khub_standard_torch's.
