@@ -142,26 +142,37 @@ static int open_for_tvm_ffi(khub_kernel *kernel, const char *path, const khub__p
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);
 }
 
-/* Its operators' namespace is the build's id. */
-static int open_for_torch(khub_kernel *kernel, const char *path, const khub__judging *judging,
-                          const khub__proven *proven, khub_error *err)
+/* The libtorch is that of this machine, whichever machine the build was chosen for. */
+static int open_torch(const khub_get_options *options, int for_cuda, khub_error *err)
 {
     const khub_platform *machine;
-    int rc = khub__this_machine(&machine, err);
-    if (rc == KHUB_OK)
-        rc = khub__torch_open(khub__platform_library_of(machine, "libtorch"),
-                              !strcmp(judging->metadata.backend, "cuda"), err);
-    if (rc == KHUB_OK) rc = khub__library_open(&kernel->library, path, judging->metadata.id, proven, err);
+    khub_platform *owned;
+    khub_get_options here = *options;
+    here.platform = NULL;
+    here.backend = NULL;
+    int rc = khub__machine(&machine, &owned, &here, err);
+    if (rc == KHUB_OK) rc = khub__torch_open(khub__platform_library_of(machine, "libtorch"), for_cuda, err);
+    khub_platform_free(owned);
     return rc;
 }
 
-static int open_library(khub_kernel *kernel, const char *path, const khub__judging *judging, khub_error *err)
+/* Its operators' namespace is the build's id. */
+static int open_for_torch(khub_kernel *kernel, const char *path, const khub__judging *judging,
+                          const khub__proven *proven, const khub_get_options *options, khub_error *err)
+{
+    int rc = open_torch(options, !strcmp(judging->metadata.backend, "cuda"), err);
+    if (rc != KHUB_OK) return rc;
+    return khub__library_open(&kernel->library, path, judging->metadata.id, proven, err);
+}
+
+static int open_library(khub_kernel *kernel, const char *path, const khub__judging *judging,
+                        const khub_get_options *options, khub_error *err)
 {
     khub__variant_name name;
     const khub__proven *proven = judging->is_proven ? &judging->proven : NULL;
     int is_torch = khub__variant_name_parse(&name, kernel->variant) &&
                    (name.framework == KHUB__TORCH || name.framework == KHUB__TORCH_STABLE);
-    return is_torch ? open_for_torch(kernel, path, judging, proven, err)
+    return is_torch ? open_for_torch(kernel, path, judging, proven, options, err)
                     : open_for_tvm_ffi(kernel, path, proven, err);
 }
 
@@ -175,7 +186,7 @@ static void take_layers(khub_kernel *kernel, khub__judging *judging)
 
 /* Exactly what was proven, if it had to be. Somebody who opens a library for writing after that is let in,
  * and what is loaded is a copy in memory, proven anew. */
-static int load(khub_kernel *kernel, khub__judging *judging, khub_error *err)
+static int load(khub_kernel *kernel, khub__judging *judging, const khub_get_options *options, khub_error *err)
 {
     char *path;
     khub_error why = {0};
@@ -185,11 +196,11 @@ static int load(khub_kernel *kernel, khub__judging *judging, khub_error *err)
         khub__free(path);
         return rc;
     }
-    rc = open_library(kernel, path, judging, &why);
+    rc = open_library(kernel, path, judging, options, &why);
     if (rc == KHUB_E_UNTRUSTED && proven && !khub__proven_still(proven)) {
         khub_error_clear(&why);
         rc = khub__judge_content(judging, 1, &why);
-        if (rc == KHUB_OK) rc = open_library(kernel, path, judging, &why);
+        if (rc == KHUB_OK) rc = open_library(kernel, path, judging, options, &why);
     }
     khub__free(path);
     if (rc == KHUB_OK) take_layers(kernel, judging);
@@ -205,7 +216,7 @@ static int bring_and_load(khub__judging *judging, khub__way *way, const khub_get
     for (size_t i = 0; i < judging->metadata.need_count && rc == KHUB_OK; i++)
         rc = get_need(&judging->metadata.needs[i], way, options, &here, err);
     if (rc == KHUB_OK) rc = khub__judge_content(judging, 0, err);
-    return rc == KHUB_OK ? load(judging->kernel, judging, err) : rc;
+    return rc == KHUB_OK ? load(judging->kernel, judging, options, err) : rc;
 }
 
 /* From the chosen build to its library. */

@@ -1,5 +1,6 @@
 #include "torch/torch.h"
 
+#include "base/error.h"
 #include "torch/library.h"
 #include "torch/shim.h"
 
@@ -19,6 +20,9 @@ static void make_lock(void)
 static int open_locked(const khub_library_info *from, int for_cuda, khub_error *err)
 {
     void *library;
+    if (!from || from->presence != KHUB_FOUND || !from->path)
+        return khub__fail(err, KHUB_E_LOAD, "libtorch: %s",
+                          from && from->reason ? from->reason : "none is in reach");
     int rc = khub__torch_library_open(&library, from, for_cuda, err);
     if (rc == KHUB_OK && !is_open[0]) rc = khub__torch_bind(library, from->version, err);
     if (rc != KHUB_OK) return rc;
