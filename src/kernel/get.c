@@ -142,16 +142,21 @@ static int open_for_tvm_ffi(khub_kernel *kernel, const char *path, const khub__p
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);
 }
 
-/* The libtorch is that of this machine, whichever machine the build was chosen for. */
+static const khub_library_info *torch_of(const khub_platform *platform)
+{
+    return khub__platform_library_of(platform, "libtorch");
+}
+
+/* The libtorch of the platform that the build was chosen for; where that has none (it describes another
+ * machine), this machine's. */
 static int open_torch(const khub_get_options *options, int for_cuda, khub_error *err)
 {
     const khub_platform *machine;
-    khub_platform *owned;
-    khub_get_options here = *options;
-    here.platform = NULL;
-    here.backend = NULL;
-    int rc = khub__machine(&machine, &owned, &here, err);
-    if (rc == KHUB_OK) rc = khub__torch_open(khub__platform_library_of(machine, "libtorch"), for_cuda, err);
+    khub_platform *owned = NULL;
+    int rc = khub__machine(&machine, &owned, options, err);
+    const khub_library_info *torch = rc == KHUB_OK ? torch_of(machine) : NULL;
+    if (rc == KHUB_OK && !torch) rc = khub__this_machine(&machine, err);
+    if (rc == KHUB_OK) rc = khub__torch_open(torch ? torch : torch_of(machine), for_cuda, err);
     khub_platform_free(owned);
     return rc;
 }
