@@ -10,6 +10,7 @@
 #include "measure/peaks.h"
 #include "measure/shapes.h"
 #include "tensor/array.h"
+#include "torch/torch.h"
 
 #include <stdio.h>
 
@@ -139,6 +140,7 @@ static int begin(struct session *s, khub_error *err)
     if (rc != KHUB_OK) return rc;
     shown->cpu = khub_platform_cpu_model(machine);
     shown->threads = khub__threads_count(s->pool);
+    khub__torch_set_threads((int)shown->threads);
     shown->fma_isa = khub__peaks_fma_isa();
     shown->memory_bytes = khub__peaks_most(s->peaks);
     return KHUB_OK;

@@ -7,6 +7,7 @@
 #include "measure/report.h"
 #include "measure/save.h"
 #include "ops/whose.h"
+#include "torch/torch.h"
 
 #include <stdio.h>
 
@@ -111,6 +112,7 @@ static int open_all(job *j, khub_error *err)
     if (rc == KHUB_OK && !j->report->listed && j->wanted) rc = list(j, err);
     if (rc == KHUB_OK)
         rc = khub__threads_new(&j->threads, j->options.threads ? j->options.threads : THREADS, err);
+    khub__torch_set_threads(1); /* a call is one thread's, whoever's function it is */
     if (rc == KHUB_OK) j->report->listed = 1;
     return rc;
 }

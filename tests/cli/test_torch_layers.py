@@ -1,0 +1,59 @@
+"""Torch in the layers: its operators as the standard functions, and a kernel of it that serves."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+
+from fakes import KHUB, PLAIN
+
+MODEL = os.environ["KHUB_MODEL"]
+FULL = pathlib.Path(os.environ["KHUB_BINARY"]) / "tests" / "torch" / "repos" / "full"
+WITH_TORCH = {**os.environ, **PLAIN, "KHUB_TORCH_DIR": os.environ["KHUB_TORCH"]}
+
+
+def khub(*arguments, env=WITH_TORCH):
+    return subprocess.run([KHUB, *map(str, arguments)], capture_output=True, text=True, timeout=120, env=env)
+
+
+def test_standard_functions():
+    """Each is as near to the exact result as PyTorch is (a few units in the last place), so that it is the right operator with the right arguments."""
+    for kernel, layers in {"khub/norm": {"RMSNorm": "torch", "LayerNorm": "torch", "AddRMSNorm": "standard", "AddLayerNorm": "standard"},
+                           "khub/softmax": {"Softmax": "torch"}, "khub/attention": {"Attention": "torch"}}.items():
+        done = khub("compare", kernel, "--standard", "torch", "--dtype", "float32", "--json")
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert {layer["layer"]: layer["other"] for layer in report} == layers
+        for layer in report:
+            (row,) = [r for r in layer["rows"] if r["values"] == "normal"]
+            assert row["elements"] > 5000 and row["other"]["worst"] <= 32, (layer["layer"], row)
+    assert "AddLayerNorm" in khub("compare", "khub/norm:AddLayerNorm", "--standard", "torch", "--case", "float32/normal/4x33").stderr
+
+
+def test_a_model():
+    ours, theirs = (khub("embed", "--model", MODEL, "--standard", whose, "--threads", "1", "a sentence", "") for whose in ("khub", "torch"))
+    assert ours.returncode == theirs.returncode == 0, theirs.stderr
+    a, b = ([json.loads(line) for line in done.stdout.splitlines()] for done in (ours, theirs))
+    assert np.abs(np.array(a) - np.array(b)).max() < 1e-6 and a != b
+    assert khub("embed", "--model", MODEL, "--standard", "numpy", "x").returncode == 2
+    done = khub("embed", "--model", MODEL, "--standard", "torch", "x", env={**os.environ, **PLAIN, "KHUB_TORCH_DIR": "/nowhere"})
+    assert done.returncode == 1 and "/nowhere" in done.stderr
+
+
+def test_a_kernel_that_gives_its_output_back(tmp_path):
+    repository = shutil.copytree(FULL, tmp_path / "full")
+    (build,) = (repository / "build").iterdir()
+    (build / "layers.json").write_text(json.dumps({"layers": {
+        "ReLU": {"function": "relu", "args": ["x"], "returns": "out", "dtypes": ["float32"]},
+        "RMSNorm": {"function": "rms_norm", "dtypes": ["float32"]}}}))
+    done = khub("compare", repository, "--torch", os.environ["KHUB_TORCH"], "--dtype", "float32", "--json")
+    assert done.returncode == 0, done.stderr
+    relu, norm = json.loads(done.stdout)
+    assert relu["layer"] == "ReLU" and not relu["error"] and all(row["kernel"]["worst"] == 0 for row in relu["rows"])
+    assert norm["layer"] == "RMSNorm" and not norm["error"] and norm["cases"] > 20
+    for bad, words in {'"x"': "names \\\"x\\\", which is in", '"eps"': "which is no output of ReLU", '""': "is empty"}.items():
+        (build / "layers.json").write_text('{"layers": {"ReLU": {"function": "relu", "args": ["x"], "returns": %s}}}' % bad)
+        done = khub("compare", repository, "--torch", os.environ["KHUB_TORCH"], "--case", "float32/normal/4x33")
+        assert done.returncode == 1 and words.replace("\\", "") in done.stdout + done.stderr, (bad, done.stdout, done.stderr)
