@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from small_hub import VARIANT, Hub, fake, khub
 
 BUILD = f"build/{VARIANT}"
+LOOKS = pathlib.Path(os.environ["KHUB_BINARY"]) / "tests" / "hub_looks"
 
 
 @pytest.fixture
@@ -72,6 +74,21 @@ def test_warm_gets(hub, cache):
     assert hub.paths() == ["GET /api/kernels/org/good/refs"]
     ok(khub(hub, cache, "get", "org/good@v1", "--refresh"))
     assert len(hub.paths()) == 1
+
+
+def test_a_warm_start_looks_at_little(hub, cache, tmp_path):
+    """At what decides: no library of other commands, nothing of the machine that is only shown, and no file again and again."""
+    for _ in range(2):  # the second one has its receipt
+        ok(khub(hub, cache, "get", "org/good@v1"))
+    env = {"CUDA_VISIBLE_DEVICES": ""}  # no driver is asked
+    if "ASAN_OPTIONS" in os.environ:
+        env["ASAN_OPTIONS"] = os.environ["ASAN_OPTIONS"] + ":detect_leaks=0"  # which doesn't go together with ptrace
+    ok(khub(hub, cache, "get", f"org/good@{snapshot(cache, hub).name}", env=env, under=[LOOKS, tmp_path / "looks"]))
+    paths = [line.split(" ", 1)[1] for line in (tmp_path / "looks").read_text().splitlines()]
+    unneeded = re.compile(r"/(sys|proc(?!/self))/|lib(khub-model|utf8proc|cudart|curl|crypto|elf)\b")
+    assert not [p for p in paths if unneeded.search(p)]
+    build = [p for p in paths if p.startswith(f"{snapshot(cache, hub) / BUILD}/")]
+    assert len(set(build)) >= 3 and max(map(build.count, build)) <= 8 and len(paths) <= 250, sorted(paths)
 
 
 def test_a_clock_a_year_off_is_no_freshness(hub, cache):
