@@ -32,6 +32,12 @@ void *khub__object_make(int32_t type, size_t bytes, void (*destroy)(void *object
     return object;
 }
 
+int khub__object_is(const void *object, void (*destroy)(void *object))
+{
+    const khub__object *o = object;
+    return o->deleter == delete_ours && ((const hidden *)object - 1)->destroy == destroy;
+}
+
 void khub__object_retain(void *object)
 {
     khub__object *o = object;

@@ -23,6 +23,9 @@ typedef struct khub__shape_cell {
  */
 void *khub__object_make(int32_t type, size_t bytes, void (*destroy)(void *object));
 
+/* 1: it is one of ours that `destroy` belongs to. */
+int khub__object_is(const void *object, void (*destroy)(void *object));
+
 /* One more has it, one less. Any object of tvm-ffi's counting; any thread. */
 void khub__object_retain(void *object);
 void khub__object_release(void *object);

@@ -30,6 +30,7 @@ static const struct entry {
     ENTRY(grad_set_enabled, "2.2", NEEDED, "aoti_torch_grad_mode_set_enabled"),
     ENTRY(from_blob, "2.11", OPTIONAL, "torch_from_blob"),
     ENTRY(from_blob_2, "2.4", NEEDED, "aoti_torch_create_tensor_from_blob_v2"),
+    ENTRY(reinterpret, "2.1", NEEDED, "aoti_torch__reinterpret_tensor"),
     ENTRY(delete_tensor, "2.1", NEEDED, "aoti_torch_delete_tensor_object"),
     ENTRY(is_defined, "2.9", OPTIONAL, "aoti_torch_is_defined"),
     ENTRY(get_data, "2.1", NEEDED, "aoti_torch_get_data_ptr"),

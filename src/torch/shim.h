@@ -32,6 +32,8 @@ typedef struct khub__shim_entries {
                            int64_t offset, int32_t dtype, int32_t device_type, int32_t device_index,
                            khub__aten_tensor **out, int32_t layout, const uint8_t *metadata,
                            int64_t metadata_size);
+    int32_t (*reinterpret)(khub__aten_tensor *tensor, int64_t ndim, const int64_t *sizes,
+                           const int64_t *strides, int64_t more_offset, khub__aten_tensor **out);
     int32_t (*delete_tensor)(khub__aten_tensor *tensor);
     int32_t (*is_defined)(khub__aten_tensor *tensor, bool *out);
     int32_t (*get_data)(khub__aten_tensor *tensor, void **out);

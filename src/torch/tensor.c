@@ -56,12 +56,27 @@ static int needs_data(const khub_tensor *t)
     return 1;
 }
 
+/* A tensor that came back: laid out as tvm-ffi's, with what it owns behind. */
+typedef struct tensor_object {
+    khub__object header;
+    khub_tensor cell;
+    khub__aten_tensor *own;
+    int64_t extents[]; /* shape, then strides: libtorch's own may change under a later call */
+} tensor_object;
+
+static void destroy_tensor(void *object)
+{
+    khub__shim.delete_tensor(((tensor_object *)object)->own);
+}
+
 static void give_up_owner(void *data, void *owner)
 {
     (void)data;
     khub__object_release(owner);
 }
 
+/* Since 2.11 libtorch can be told whom the memory belongs to; before, what came from it shares its storage.
+ */
 static int wrap(khub__aten_tensor **out, const khub_tensor *t, const int64_t *strides, int32_t dtype,
                 int32_t device, void *owner)
 {
@@ -69,6 +84,8 @@ static int wrap(khub__aten_tensor **out, const khub_tensor *t, const int64_t *st
     int32_t index =
         device == khub__torch_device(KHUB_DEVICE_CPU) ? -1 : t->device.id; /* as ATen's own have it */
     int32_t strided = 0;                                                   /* at::Layout's first */
+    if (owner && !khub__shim.from_blob && khub__object_is(owner, destroy_tensor))
+        return khub__shim.reinterpret(((tensor_object *)owner)->own, t->ndim, t->shape, strides, 0, out);
     if (!owner || !data || !khub__shim.from_blob)
         return khub__shim.from_blob_2(data, t->ndim, t->shape, strides, 0, dtype, device, index, out, strided,
                                       NULL, 0);
@@ -96,19 +113,6 @@ int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void 
     if (wrap(out, t, strides, dtype, device, owner) == 0) return KHUB_OK;
     return khub__fail(err, KHUB_E_UNSUPPORTED, "can't be passed: %s",
                       khub__shim.what ? khub__shim.what() : "libtorch says why on stderr");
-}
-
-/* A tensor that came back: laid out as tvm-ffi's, with what it owns behind. */
-typedef struct tensor_object {
-    khub__object header;
-    khub_tensor cell;
-    khub__aten_tensor *own;
-    int64_t extents[]; /* shape, then strides: libtorch's own may change under a later call */
-} tensor_object;
-
-static void destroy_tensor(void *object)
-{
-    khub__shim.delete_tensor(((tensor_object *)object)->own);
 }
 
 /* All but the extents. NULL, or what it is that no khub_tensor can be. */

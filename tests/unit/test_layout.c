@@ -2,7 +2,7 @@
  * and numbers against the headers of the pinned package. */
 #include "unit.h"
 
-#include "tensor/value.h"
+#include "tensor/object.h"
 
 #include <khub/function.h>
 
@@ -77,6 +77,14 @@ START_TEST(objects_are_tvm_ffi_s)
     SAME_SIZE(khub__byte_cell, TVMFFIByteArray);
     SAME_FIELD(khub__byte_cell, data, TVMFFIByteArray, data);
     SAME_FIELD(khub__byte_cell, size, TVMFFIByteArray, size);
+    SAME_SIZE(khub__items_cell, TVMFFISeqCell);
+    SAME_FIELD(khub__items_cell, items, TVMFFISeqCell, data);
+    SAME_FIELD(khub__items_cell, count, TVMFFISeqCell, size);
+    SAME_FIELD(khub__items_cell, capacity, TVMFFISeqCell, capacity);
+    SAME_FIELD(khub__items_cell, delete_items, TVMFFISeqCell, data_deleter);
+    SAME_SIZE(khub__shape_cell, TVMFFIShapeCell);
+    SAME_FIELD(khub__shape_cell, data, TVMFFIShapeCell, data);
+    SAME_FIELD(khub__shape_cell, size, TVMFFIShapeCell, size);
     SAME_FIELD(khub__error_cell, kind, TVMFFIErrorCell, kind);
     SAME_FIELD(khub__error_cell, message, TVMFFIErrorCell, message);
 }

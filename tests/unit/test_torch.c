@@ -552,6 +552,38 @@ START_TEST(kernels)
 }
 END_TEST
 
+/* An older libtorch, as far as it is one: what came later isn't there. */
+START_TEST(older_ones)
+{
+    torch_open();
+    load("stable");
+    khub_value list = ints(3, 2);
+    khub__shim.call_versioned = NULL; /* 2.10 */
+    khub__shim.what = NULL;           /* 2.13 */
+    khub__shim.from_blob = NULL;      /* 2.11 */
+    khub__shim.is_defined = NULL;     /* 2.9 */
+    khub__shim.new_value = NULL;      /* 2.13 */
+    khub__shim.delete_value = NULL;
+    khub_tensor t = khub_tensor_f32(six, 2, two_three);
+    khub_value x = khub_arg_tensor(&t);
+    check_floats(CALL("relu", x), 2, two_three, six);
+    results_as_arguments();
+    check_floats(KERNEL("perhaps", x), 2, two_three, (float[]){2, 4, 6, 8, 10, 12});
+    khub_tensor weight = khub_tensor_f32(six, 2, (int64_t[]){1, 3}),
+                bias = khub_tensor_f32(six, 1, (int64_t[]){1});
+    check_floats(CALL("linear", x, khub_arg_tensor(&weight), khub_arg_tensor(&bias)), 2, (int64_t[]){2, 1},
+                 (float[]){15, 33});
+    check_floats(CALL("linear", x, khub_arg_tensor(&weight)), 2, (int64_t[]){2, 1}, (float[]){14, 32});
+    ck_call_fails("RuntimeError: aten::mm: failed; libtorch says why on stderr", "mm", x, x);
+    check_floats(CALL("reshape", x, list), 2, three_two, six);
+    khub__shim.new_list = NULL; /* 2.10 */
+    khub__shim.new_string = NULL;
+    ck_call_fails("\"shape\", a list can be passed from Torch 2.10 on", "reshape", x, list);
+    ck_call_fails("\"approximate\", a str can be passed from Torch 2.10 on", "gelu", x);
+    khub_value_release(&list);
+}
+END_TEST
+
 static void *call_in_thread(void *user)
 {
     khub_function f = function_of(user);
@@ -598,4 +630,4 @@ START_TEST(atens_operators)
 }
 END_TEST
 
-UNIT("torch", all_schemas, atens_operators, kernels, threads)
+UNIT("torch", all_schemas, atens_operators, kernels, older_ones, threads)

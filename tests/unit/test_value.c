@@ -1,7 +1,7 @@
 /* Values and errors without a runtime in the process; with one: test_kernel_call.c. */
 #include "unit.h"
 
-#include "tensor/value.h"
+#include "tensor/object.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -142,5 +142,59 @@ START_TEST(errors_belong_to_a_thread)
 }
 END_TEST
 
+static int destroyed;
+static void count_destroyed(void *object)
+{
+    (void)object;
+    destroyed++;
+}
+
+/* Counted as tvm-ffi counts: strong in the lower half, and one weak for all of them. */
+START_TEST(objects_of_our_own)
+{
+    khub__object *o = khub__object_make(KHUB_TYPE_OBJECT, sizeof(*o), count_destroyed);
+    TVMFFIObject theirs;
+    memcpy(&theirs, o, sizeof(theirs));
+    ck_assert(theirs.combined_ref_count == ((uint64_t)1 << 32 | 1) && theirs.type_index == KHUB_TYPE_OBJECT);
+    ck_assert(khub__object_is(o, count_destroyed) && !khub__object_is(o, NULL));
+    khub__object_retain(o);
+    khub__object_release(o);
+    ck_assert_int_eq(destroyed, 0);
+    o->counts += (uint64_t)1 << 32; /* somebody has a weak reference: the content goes, the memory stays */
+    khub__object_release(o);
+    ck_assert_int_eq(destroyed, 1);
+    ck_assert_uint_eq(o->counts, (uint64_t)1 << 32);
+    o->deleter(o, kTVMFFIObjectDeleterFlagBitMaskWeak);
+    ck_assert_int_eq(destroyed, 1);
+}
+END_TEST
+
+START_TEST(arrays)
+{
+    khub_error err = {0};
+    size_t count = 9;
+    khub_value text, inner, outer, none = khub_arg_none();
+    ck_assert_int_eq(khub__value_of_text(&text, "longer than 7", 13), 0);
+    khub_value items[3] = {khub_arg_int(5), text, khub_arg_string("borrowed")};
+    ck_khub_ok(khub_value_array(&inner, items, 3, &err), &err);
+    khub_value_release(&text); /* the array has it */
+    ck_khub_ok(khub_value_array(&outer, &inner, 1, &err), &err);
+    khub_value_release(&inner);
+    const khub_value *got = khub_value_items(khub_value_items(&outer, NULL), &count);
+    ck_assert(count == 3 && got[0].as.i64 == 5);
+    ck_assert_str_eq(khub_value_text(&got[1], NULL), "longer than 7");
+    ck_assert_ptr_eq(got[2].as.str, items[2].as.str);
+    khub_value_release(&outer);
+    ck_khub_ok(khub_value_array(&outer, NULL, 0, &err), &err);
+    ck_assert(khub_value_items(&outer, &count) != NULL && count == 0);
+    khub_value_release(&outer);
+    ck_assert(khub_value_items(&none, &count) == NULL && count == 0);
+    ck_assert_ptr_null(khub_value_items(NULL, NULL));
+    ck_khub_fails(khub_value_array(&outer, NULL, 1, &err), &err, KHUB_E_INVAL, "khub_value_array");
+    ck_khub_fails(khub_value_array(&outer, items, SIZE_MAX, &err), &err, KHUB_E_NOMEM, "array");
+    ck_assert_int_eq(outer.type, KHUB_TYPE_NONE);
+}
+END_TEST
+
 UNIT("value", arguments, text_of_values, tensor_of_values, function_of_one_s_own, raised_text_is_bounded,
-     errors_belong_to_a_thread)
+     errors_belong_to_a_thread, objects_of_our_own, arrays)
