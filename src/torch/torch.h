@@ -7,9 +7,9 @@
 /* Opens the libtorch that the platform found (`from`, with the path of libtorch_cpu.so), for kernels of the
  * CPU
  * (`for_cuda` 0: libtorch_cpu and an empty libtorch.so) or of CUDA (the real libtorch.so). Once for each; any
- * thread. It can't be closed. KHUB_E_LOAD: the loader refuses it, in plain words, or another libtorch is in
- * the process; KHUB_E_UNSUPPORTED: it is older than 2.7; KHUB_E_NOMEM. The next call tries again.
- * `from` NULL, or not found: KHUB_E_LOAD with its reason. */
+ * thread. It can't be closed. KHUB_E_LOAD: `from` is NULL or not found (then with its reason), the loader
+ * refuses it, in plain words, or another libtorch is in the process; KHUB_E_UNSUPPORTED: it is older
+ * than 2.7; KHUB_E_NOMEM. The next call tries again. */
 int khub__torch_open(const khub_library_info *from, int for_cuda, khub_error *err);
 
 /* 1: it is open, for CUDA if `for_cuda`. Any thread. */

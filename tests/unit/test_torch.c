@@ -552,6 +552,21 @@ START_TEST(kernels)
 }
 END_TEST
 
+/* What is open is open: by any path, and no other beside it. */
+START_TEST(opened_once)
+{
+    torch_open();
+    khub_library_info info = torch_here();
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/./lib/libtorch_cpu.so", getenv("KHUB_TORCH"));
+    info.path = path;
+    ck_khub_ok(khub__torch_open(&info, 0, &err), &err);
+    info.path = "/elsewhere/libtorch_cpu.so";
+    ck_khub_fails(khub__torch_open(&info, 0, &err), &err, KHUB_E_LOAD,
+                  "/elsewhere/libtorch_cpu.so: another libtorch is in this process already: ");
+}
+END_TEST
+
 /* An older libtorch, as far as it is one: what came later isn't there. */
 START_TEST(older_ones)
 {
@@ -630,4 +645,4 @@ START_TEST(atens_operators)
 }
 END_TEST
 
-UNIT("torch", all_schemas, atens_operators, kernels, older_ones, threads)
+UNIT("torch", all_schemas, atens_operators, kernels, older_ones, opened_once, threads)

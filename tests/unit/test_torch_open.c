@@ -13,7 +13,7 @@ static khub_error err;
 
 static int open_at(const char *path, const char *version, int for_cuda)
 {
-    khub_library_info info = {.name = "libtorch", .path = path, .version = version};
+    khub_library_info info = {.name = "libtorch", .presence = KHUB_FOUND, .path = path, .version = version};
     return khub__torch_open(&info, for_cuda, &err);
 }
 

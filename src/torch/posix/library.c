@@ -53,6 +53,8 @@ static int fail_to_load(khub_error *err, const char *path)
                       package ? " (it is in the package " : "", package ? package : "", package ? ")" : "");
 }
 
+static int has_stand_in; /* 1: ours is the one that kernels find by the name libtorch.so */
+
 /* Our own libtorch.so: empty but for Python's functions. Where the process has them (a Python) they must not
  * be replaced by ours. */
 static int open_stand_in(khub_error *err)
@@ -83,14 +85,15 @@ static int check_loaded(void *handle, const char *path, khub_error *err)
                       map->l_name);
 }
 
-/* The real libtorch.so, beside libtorch_cpu.so; before our own, which goes by the same name. */
+/* The real libtorch.so, beside libtorch_cpu.so; before our own, which goes by the same name. When ours was
+ * first, a kernel finds what it needs among what is there for all. */
 static int open_cuda(const char *path, khub_error *err)
 {
     char *dir = khub__path_parent(path), *real = dir ? khub__path_join(dir, "libtorch.so") : NULL;
     int rc = KHUB_OK;
     if (!real)
         rc = khub__fail_memory(err, "opening libtorch");
-    else if (!dlopen(real, RTLD_LAZY | RTLD_GLOBAL))
+    else if (!dlopen(real, RTLD_LAZY | (has_stand_in ? RTLD_GLOBAL : RTLD_LOCAL)))
         rc = fail_to_load(err, real);
     khub__free(real);
     khub__free(dir);
