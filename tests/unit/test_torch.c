@@ -375,6 +375,67 @@ static void lazy_results(void)
     khub_value_release(&neg);
 }
 
+/* What is open is open: by any path, and no other beside it. */
+static void opened_once(void)
+{
+    torch_open();
+    khub_library_info info = torch_here();
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/./lib/libtorch_cpu.so", getenv("KHUB_TORCH"));
+    info.path = path;
+    ck_khub_ok(khub__torch_open(&info, 0, &err), &err);
+    info.path = "/elsewhere/libtorch_cpu.so";
+    ck_khub_fails(khub__torch_open(&info, 0, &err), &err, KHUB_E_LOAD,
+                  "/elsewhere/libtorch_cpu.so: another libtorch is in this process already: ");
+}
+
+static void *call_in_thread(void *user)
+{
+    khub_function f = function_of(user);
+    float x[3] = {-1, 2, -3};
+    khub_tensor t = khub_tensor_f32(x, 1, of_three);
+    khub_value arg = khub_arg_tensor(&t), result;
+    khub_error e = {0};
+    uintptr_t wrong = 0;
+    for (int i = 0; i < 300; i++) {
+        if (khub_function_call(&f, &arg, 1, &result, &e) != KHUB_OK) return (void *)1;
+        wrong += ((float *)khub_value_tensor(&result)->data)[0] != 1;
+        khub_value_release(&result);
+    }
+    return (void *)(wrong + !khub__shim.grad_is_enabled());
+}
+
+static void threads(void)
+{
+    pthread_t thread[4];
+    const khub__torch_operator *op = find("aten", "neg");
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, call_in_thread, (void *)(uintptr_t)op), 0);
+    for (int i = 0; i < 4; i++) {
+        void *wrong;
+        ck_assert_int_eq(pthread_join(thread[i], &wrong), 0);
+        ck_assert_ptr_null(wrong);
+    }
+}
+
+/* Opening libtorch takes longer than all of these: they share a process. */
+START_TEST(atens_operators)
+{
+    one_operator();
+    tensors();
+    kinds_of_arguments();
+    results();
+    in_place();
+    results_as_arguments();
+    wrong_arguments();
+    operators_that_are_not_there();
+    errors();
+    lazy_results();
+    opened_once();
+    threads();
+}
+END_TEST
+
 #define NS_STABLE "_stable_cpu_7357000"
 #define NS_FULL   "_full_cpu_7357000"
 
@@ -520,6 +581,35 @@ static void thrown(void)
     }
 }
 
+/* An older libtorch, as far as it is one: what came later isn't there. The last thing that a process does. */
+static void older_ones(void)
+{
+    khub_value list = ints(3, 2);
+    khub__shim.call_versioned = NULL; /* 2.10 */
+    khub__shim.what = NULL;           /* 2.13 */
+    khub__shim.from_blob = NULL;      /* 2.11 */
+    khub__shim.is_defined = NULL;     /* 2.9 */
+    khub__shim.new_value = NULL;      /* 2.13 */
+    khub__shim.delete_value = NULL;
+    khub_tensor t = khub_tensor_f32(six, 2, two_three);
+    khub_value x = khub_arg_tensor(&t);
+    check_floats(CALL("relu", x), 2, two_three, six);
+    results_as_arguments();
+    check_floats(KERNEL("perhaps", x), 2, two_three, (float[]){2, 4, 6, 8, 10, 12});
+    khub_tensor weight = khub_tensor_f32(six, 2, (int64_t[]){1, 3}),
+                bias = khub_tensor_f32(six, 1, (int64_t[]){1});
+    check_floats(CALL("linear", x, khub_arg_tensor(&weight), khub_arg_tensor(&bias)), 2, (int64_t[]){2, 1},
+                 (float[]){15, 33});
+    check_floats(CALL("linear", x, khub_arg_tensor(&weight)), 2, (int64_t[]){2, 1}, (float[]){14, 32});
+    ck_call_fails("RuntimeError: aten::mm: failed; libtorch says why on stderr", "mm", x, x);
+    check_floats(CALL("reshape", x, list), 2, three_two, six);
+    khub__shim.new_list = NULL; /* 2.10 */
+    khub__shim.new_string = NULL;
+    ck_call_fails("\"shape\", a list can be passed from Torch 2.10 on", "reshape", x, list);
+    ck_call_fails("\"approximate\", a str can be passed from Torch 2.10 on", "gelu", x);
+    khub_value_release(&list);
+}
+
 START_TEST(kernels)
 {
     torch_open();
@@ -549,100 +639,8 @@ START_TEST(kernels)
     /* as long as libtorch takes the last result for one of the first one's type */
     ck_assert_str_eq(khub__torch_operator_refusal(find(NS_STABLE, "several")),
                      "its results are of several types, which libtorch's C interface mixes up");
+    older_ones();
 }
 END_TEST
 
-/* What is open is open: by any path, and no other beside it. */
-START_TEST(opened_once)
-{
-    torch_open();
-    khub_library_info info = torch_here();
-    char path[4200];
-    snprintf(path, sizeof(path), "%s/./lib/libtorch_cpu.so", getenv("KHUB_TORCH"));
-    info.path = path;
-    ck_khub_ok(khub__torch_open(&info, 0, &err), &err);
-    info.path = "/elsewhere/libtorch_cpu.so";
-    ck_khub_fails(khub__torch_open(&info, 0, &err), &err, KHUB_E_LOAD,
-                  "/elsewhere/libtorch_cpu.so: another libtorch is in this process already: ");
-}
-END_TEST
-
-/* An older libtorch, as far as it is one: what came later isn't there. */
-START_TEST(older_ones)
-{
-    torch_open();
-    load("stable");
-    khub_value list = ints(3, 2);
-    khub__shim.call_versioned = NULL; /* 2.10 */
-    khub__shim.what = NULL;           /* 2.13 */
-    khub__shim.from_blob = NULL;      /* 2.11 */
-    khub__shim.is_defined = NULL;     /* 2.9 */
-    khub__shim.new_value = NULL;      /* 2.13 */
-    khub__shim.delete_value = NULL;
-    khub_tensor t = khub_tensor_f32(six, 2, two_three);
-    khub_value x = khub_arg_tensor(&t);
-    check_floats(CALL("relu", x), 2, two_three, six);
-    results_as_arguments();
-    check_floats(KERNEL("perhaps", x), 2, two_three, (float[]){2, 4, 6, 8, 10, 12});
-    khub_tensor weight = khub_tensor_f32(six, 2, (int64_t[]){1, 3}),
-                bias = khub_tensor_f32(six, 1, (int64_t[]){1});
-    check_floats(CALL("linear", x, khub_arg_tensor(&weight), khub_arg_tensor(&bias)), 2, (int64_t[]){2, 1},
-                 (float[]){15, 33});
-    check_floats(CALL("linear", x, khub_arg_tensor(&weight)), 2, (int64_t[]){2, 1}, (float[]){14, 32});
-    ck_call_fails("RuntimeError: aten::mm: failed; libtorch says why on stderr", "mm", x, x);
-    check_floats(CALL("reshape", x, list), 2, three_two, six);
-    khub__shim.new_list = NULL; /* 2.10 */
-    khub__shim.new_string = NULL;
-    ck_call_fails("\"shape\", a list can be passed from Torch 2.10 on", "reshape", x, list);
-    ck_call_fails("\"approximate\", a str can be passed from Torch 2.10 on", "gelu", x);
-    khub_value_release(&list);
-}
-END_TEST
-
-static void *call_in_thread(void *user)
-{
-    khub_function f = function_of(user);
-    float x[3] = {-1, 2, -3};
-    khub_tensor t = khub_tensor_f32(x, 1, of_three);
-    khub_value arg = khub_arg_tensor(&t), result;
-    khub_error e = {0};
-    uintptr_t wrong = 0;
-    for (int i = 0; i < 300; i++) {
-        if (khub_function_call(&f, &arg, 1, &result, &e) != KHUB_OK) return (void *)1;
-        wrong += ((float *)khub_value_tensor(&result)->data)[0] != 1;
-        khub_value_release(&result);
-    }
-    return (void *)(wrong + !khub__shim.grad_is_enabled());
-}
-
-START_TEST(threads)
-{
-    pthread_t thread[4];
-    const khub__torch_operator *op = find("aten", "neg");
-    for (int i = 0; i < 4; i++)
-        ck_assert_int_eq(pthread_create(&thread[i], NULL, call_in_thread, (void *)(uintptr_t)op), 0);
-    for (int i = 0; i < 4; i++) {
-        void *wrong;
-        ck_assert_int_eq(pthread_join(thread[i], &wrong), 0);
-        ck_assert_ptr_null(wrong);
-    }
-}
-END_TEST
-
-/* Opening libtorch takes longer than all of these: they share a process. */
-START_TEST(atens_operators)
-{
-    one_operator();
-    tensors();
-    kinds_of_arguments();
-    results();
-    in_place();
-    results_as_arguments();
-    wrong_arguments();
-    operators_that_are_not_there();
-    errors();
-    lazy_results();
-}
-END_TEST
-
-UNIT("torch", all_schemas, atens_operators, kernels, older_ones, opened_once, threads)
+UNIT("torch", all_schemas, atens_operators, kernels)
