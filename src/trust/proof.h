@@ -56,4 +56,26 @@ int khub__proof_refuse_damage(khub__proof *proof, khub_error *err);
 /* Forgets the damage, for another try. */
 void khub__proof_again(khub__proof *proof);
 
+/* ---- for what judges it: one file (item.h), all of them (content.c) ---- */
+
+/* "ORG/NAME: build/VARIANT/PATH"; for a directory of this machine its path. */
+enum { KHUB__PROOF_NAME = 600 };
+void khub__proof_name_file(char out[KHUB__PROOF_NAME], const khub__proof *proof, const char *path);
+
+/* The path of one of `files` inside the build. */
+const char *khub__proof_inner(const khub__proof *proof, const khub__tree_file *file);
+
+/* Notes that a file (`listed` NULL: the commit hasn't) isn't what it should be. KHUB_E_NOMEM. */
+int khub__proof_damage(khub__proof *proof, const khub__tree_file *listed, const char *path, const char *words,
+                       khub_error *err);
+
+/* What fetching again can't mend: a decision about `about`. KHUB_E_UNTRUSTED; KHUB_OK where it goes on to
+ * tell all that is wrong (`whole`). */
+int khub__proof_refuse(const khub__proof *proof, const char *about, khub_error *err, const char *format, ...)
+    KHUB_PRINTF(4, 5);
+
+/* 1: it has the size that the commit says, or none is known. 0, with words. */
+enum { KHUB__SIZE_WORDS = 200 };
+int khub__proof_is_size(char words[KHUB__SIZE_WORDS], const khub__tree_file *listed, const khub__held *held);
+
 #endif
