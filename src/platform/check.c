@@ -38,7 +38,11 @@ static int check_macos(const khub_platform *p, const char *name, khub_error *err
 
 static int check_torch(const khub_platform *p, const char *name, khub_error *err)
 {
-    if (p->torch_cxx11_abi < 0 || p->torch.major >= 0) return KHUB_OK;
+    if (p->torch.major >= 0) return KHUB_OK;
+    if (p->torch_backend)
+        return khub__fail(err, KHUB_E_FORMAT, "%s: \"torch_backend\" is %s, but \"torch\" is unknown", name,
+                          p->torch_backend->name);
+    if (p->torch_cxx11_abi < 0) return KHUB_OK;
     return khub__fail(err, KHUB_E_FORMAT, "%s: \"torch_cxx11_abi\" is %s, but \"torch\" is unknown", name,
                       p->torch_cxx11_abi ? "true" : "false");
 }

@@ -45,6 +45,9 @@ static void add_deciding(khub__text *to, const khub_platform *p)
                     p->torch_cxx11_abi < 0 ? "null"
                     : p->torch_cxx11_abi   ? "true"
                                            : "false");
+    add_line(to, "torch_backend",
+             p->torch_backend ? khub__backend_text(p->torch_backend, p->torch_backend_version, version)
+                              : NULL);
     add_line(to, "tvm_ffi", p->tvm_ffi_text);
     add_line(to, "macos", p->macos_text);
     add_texts(to, "archs", p->archs, p->arch_count);

@@ -11,7 +11,7 @@ int khub__platform_new(khub_platform **out, khub_error *err)
     static const khub__version unknown = KHUB__VERSION_UNKNOWN;
     khub_platform *p = *out = khub__calloc(1, sizeof(*p));
     if (!p) return khub__fail_memory(err, "describing a platform");
-    p->backend_version = p->torch = p->tvm_ffi = p->macos = unknown;
+    p->backend_version = p->torch = p->torch_backend_version = p->tvm_ffi = p->macos = unknown;
     p->torch_cxx11_abi = -1;
     return KHUB_OK;
 }
@@ -170,6 +170,8 @@ int khub__platform_take_torch(khub_platform *p, const khub__torch *torch, khub_e
     p->torch = torch->version;
     p->torch_text = text;
     p->torch_cxx11_abi = torch->cxx11_abi;
+    p->torch_backend = torch->version.major >= 0 ? torch->backend : NULL;
+    p->torch_backend_version = torch->backend_version;
     return KHUB_OK;
 }
 
@@ -180,7 +182,7 @@ int khub_platform_use_torch(khub_platform *p, const char *dir, khub_error *err)
     if (rc != KHUB_OK) return rc;
     khub__torch_unknown(&torch);
     torch.info.reason = khub__torch_left_out;
-    if (dir) khub__torch_of(&torch, dir, &p->pool);
+    if (dir) khub__torch_of(&torch, dir, p->backend, &p->pool);
     if (p->pool.failed) {
         p->pool.failed = 0;
         return khub__fail_memory(err, "looking at libtorch");

@@ -14,8 +14,10 @@ struct khub_platform {
     const char *arch;             /* "x86_64", "aarch64", or another machine's name */
     const khub__backend *backend; /* the one that counts */
     khub__version backend_version;
-    khub__version torch; /* of the libtorch that kernels may be called through; detection leaves it unknown */
-    int torch_cxx11_abi; /* 1, 0, -1: unknown */
+    khub__version torch;                /* of the libtorch that kernels may be called through */
+    int torch_cxx11_abi;                /* 1, 0, -1: unknown */
+    const khub__backend *torch_backend; /* that it has beside the CPU's, "cpu": none; NULL: unknown */
+    khub__version torch_backend_version;
     khub__version tvm_ffi, macos;
     const char **archs; /* of the backend's devices, each once; [0] is the device in use */
     size_t arch_count;

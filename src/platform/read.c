@@ -208,6 +208,26 @@ static int read_system(reader *r, const json_t *root)
     return rc;
 }
 
+static int name_backend(const reader *r, const khub__backend **out, khub__version *version, const char *key,
+                        const char *text)
+{
+    *out = khub__backend_parse(version, text);
+    if (!*out) *out = khub__backend_find(text);
+    if (*out) return KHUB_OK;
+    return fail_field(r, key, text, "\"cpu\", \"metal\", \"cu128\", \"rocm71\", \"xpu20253\" or the like");
+}
+
+static int read_torch(reader *r, const json_t *root)
+{
+    khub_platform *p = r->p;
+    const char *text = NULL;
+    int rc = read_version(r, &p->torch, root, "torch", 2);
+    if (rc == KHUB_OK) rc = khub__json_bool(&p->torch_cxx11_abi, root, "torch_cxx11_abi", &r->source);
+    if (rc == KHUB_OK) rc = khub__json_string(&text, root, "torch_backend", &r->source);
+    if (rc != KHUB_OK || !text) return rc;
+    return name_backend(r, &p->torch_backend, &p->torch_backend_version, "torch_backend", text);
+}
+
 /* "cu128", or "cuda" with "backend_version". */
 static int read_backend(reader *r, const json_t *root)
 {
@@ -221,11 +241,8 @@ static int read_backend(reader *r, const json_t *root)
         return khub__fail(r->source.err, KHUB_E_FORMAT,
                           "%s: \"backend_version\" is given, but \"backend\" is unknown", r->source.file);
     if (!text) return KHUB_OK;
-    p->backend = khub__backend_parse(&p->backend_version, text);
-    if (!p->backend) p->backend = khub__backend_find(text);
-    if (!p->backend)
-        return fail_field(r, "backend", text,
-                          "\"cpu\", \"metal\", \"cu128\", \"rocm71\", \"xpu20253\" or the like");
+    rc = name_backend(r, &p->backend, &p->backend_version, "backend", text);
+    if (rc != KHUB_OK) return rc;
     if (apart.major < 0) return KHUB_OK;
     khub__version named = p->backend_version;
     if (!p->backend->versioned || (named.major >= 0 && khub__version_compare(named, apart) != 0)) {
@@ -244,8 +261,7 @@ static int read_deciding(reader *r, const json_t *root)
     khub_platform *p = r->p;
     int rc = read_system(r, root);
     if (rc == KHUB_OK) rc = read_backend(r, root);
-    if (rc == KHUB_OK) rc = read_version(r, &p->torch, root, "torch", 2);
-    if (rc == KHUB_OK) rc = khub__json_bool(&p->torch_cxx11_abi, root, "torch_cxx11_abi", &r->source);
+    if (rc == KHUB_OK) rc = read_torch(r, root);
     if (rc == KHUB_OK) rc = read_version(r, &p->tvm_ffi, root, "tvm_ffi", 2);
     if (rc == KHUB_OK) rc = read_version(r, &p->macos, root, "macos", 1);
     p->macos = khub__macos_version(p->macos);
@@ -296,10 +312,26 @@ static int read_found(reader *r, const json_t *root)
 
 static int read_all(reader *r, const json_t *root)
 {
-    static const char *const known[] = {
-        "os",     "arch",  "backend",   "backend_version", "torch", "torch_cxx11_abi", "tvm_ffi",
-        "macos",  "archs", "cpu_model", "cpu_features",    "cores", "threads",         "threads_reason",
-        "caches", "glibc", "libraries", "accelerators",    NULL};
+    static const char *const known[] = {"os",
+                                        "arch",
+                                        "backend",
+                                        "backend_version",
+                                        "torch",
+                                        "torch_cxx11_abi",
+                                        "torch_backend",
+                                        "tvm_ffi",
+                                        "macos",
+                                        "archs",
+                                        "cpu_model",
+                                        "cpu_features",
+                                        "cores",
+                                        "threads",
+                                        "threads_reason",
+                                        "caches",
+                                        "glibc",
+                                        "libraries",
+                                        "accelerators",
+                                        NULL};
     warn_unknown(r, root, known, "");
     int rc = read_deciding(r, root);
     if (rc == KHUB_OK) rc = read_machine(r, root);

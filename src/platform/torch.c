@@ -19,7 +19,7 @@ static const khub__torch unknown = {.info = {.name = "libtorch"},
                                     .cxx11_abi = -1,
                                     .backend_version = KHUB__VERSION_UNKNOWN};
 
-enum { MAX_IN_REACH = 6, MIB = 1 << 20 };
+enum { MAX_IN_REACH = 6, MIB = 1 << 20, GIB = 1 << 30 };
 
 /* A libtorch_cpu.so and how it was come upon. */
 typedef struct candidate {
@@ -208,6 +208,31 @@ static int judge(khub__torch *out, const khub__places *places, khub__pool *pool)
     return 1;
 }
 
+void khub__torch_check_backend(khub__torch *torch, const khub__backend *backend, const khub__places *places,
+                               khub__pool *pool)
+{
+    khub__reach reach;
+    const char *cpu = torch->info.path;
+    if (torch->info.presence != KHUB_FOUND || !backend || backend != torch->backend ||
+        !strcmp(backend->name, "cpu"))
+        return;
+    const char *path = khub__pool_textf(pool, "%.*slibtorch.so", (int)(khub__path_name(cpu) - cpu), cpu);
+    if (path) khub__reach_of(&reach, path, &places->loader, pool);
+    if (pool->failed) return;
+    if (!reach.lacking) {
+        torch->info.reason =
+            khub__pool_textf(pool, "%s, for one of %s %zu files of %.1f GiB", torch->info.reason,
+                             backend->name, reach.own_count, (double)reach.own_bytes / GIB);
+        return;
+    }
+    const char *lacks = reach.files[0].wrong ? khub__pool_textf(pool, "%s %s", path, reach.files[0].wrong)
+                                             : lacking(&reach, torch->backend_version.major, pool);
+    torch->info.reason = khub__pool_textf(pool, "%s; for %s it %s, so it is one for the CPU",
+                                          torch->info.reason, backend->name, lacks);
+    torch->backend = khub__backend_find("cpu");
+    torch->backend_version = unknown.backend_version;
+}
+
 static int look_at(khub__torch *out, const candidate *of, const khub__places *places, khub__pool *pool)
 {
     *out = unknown;
@@ -292,13 +317,14 @@ void khub__torch_unknown(khub__torch *out)
     *out = unknown;
 }
 
-void khub__torch_of(khub__torch *out, const char *dir, khub__pool *pool)
+void khub__torch_of(khub__torch *out, const char *dir, const khub__backend *backend, khub__pool *pool)
 {
     khub__places places;
     const char *loaded = khub__loaded_path(library, pool);
     if (loaded) loaded = absolute(loaded, pool);
     khub__places_open(&places, "", pool);
     find_in(out, dir, "as asked for", &places, pool);
+    khub__torch_check_backend(out, backend, &places, pool);
     khub__places_close(&places);
     if (loaded && out->info.presence == KHUB_FOUND && strcmp(loaded, out->info.path) != 0)
         broken(out, khub__pool_textf(pool, "%s can't be opened: this process has another one, %s",

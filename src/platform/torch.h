@@ -13,6 +13,11 @@ typedef struct khub__torch {
     khub__version backend_version;
 } khub__torch;
 
+/* Whether all is there that a kernel of that backend (NULL: unknown) needs besides; else it is a libtorch for
+ * the CPU, which the remark says. */
+void khub__torch_check_backend(khub__torch *torch, const khub__backend *backend, const khub__places *places,
+                               khub__pool *pool);
+
 /* None, with nothing known. */
 void khub__torch_unknown(khub__torch *out);
 
@@ -20,8 +25,8 @@ void khub__torch_unknown(khub__torch *out);
  * virtual environment, beside libkhub, in the loader's path. */
 void khub__find_torch(khub__torch *out, const khub__places *places, khub__pool *pool);
 
-/* The one of a folder, of the Python package or of an unpacked libtorch, and no other; broken where the
- * process has another one. */
-void khub__torch_of(khub__torch *out, const char *dir, khub__pool *pool);
+/* The one of a folder, of the Python package or of an unpacked libtorch, and no other, for kernels of the CPU
+ * and of `backend`; broken where the process has another one. */
+void khub__torch_of(khub__torch *out, const char *dir, const khub__backend *backend, khub__pool *pool);
 
 #endif

@@ -89,6 +89,12 @@ static int abi_is_equal(khub__verdict *out, const khub__variant_name *name, cons
 }
 
 /* Within one kind of backend: CUDA's minor versions are compatible upwards, all others are equal or not. */
+static int serves(const khub__backend *kind, khub__version has, khub__version needs)
+{
+    if (needs.major != has.major) return 0;
+    return !strcmp(kind->name, "cuda") ? needs.minor <= has.minor : needs.minor == has.minor;
+}
+
 static int backend_version_fits(khub__verdict *out, const khub__variant_name *name, khub__version has)
 {
     khub__version needs = name->backend_version;
@@ -99,12 +105,11 @@ static int backend_version_fits(khub__verdict *out, const khub__variant_name *na
                           khub__version_text(needs, a), kind);
         return 0;
     }
-    int is_cuda = !strcmp(kind, "cuda");
-    if (needs.major == has.major && (is_cuda ? needs.minor <= has.minor : needs.minor == has.minor)) return 1;
+    if (serves(name->backend, has, needs)) return 1;
     has.patch = -1;
     khub__verdict_add(out, "built for %s %s, the machine has %s", kind, khub__version_text(needs, a),
                       khub__version_text(has, b));
-    if (is_cuda)
+    if (!strcmp(kind, "cuda"))
         khub__verdict_add(out, needs.major == has.major ? ", which is older" : ", another major version");
     return 0;
 }
@@ -118,6 +123,21 @@ static int backend_fits(khub__verdict *out, const khub__variant_name *name, cons
                       khub__backend_text(name->backend, name->backend_version, text),
                       known(platform->backend_text));
     if (!strcmp(name->backend->name, "cpu")) khub__verdict_add(out, " (ask for the backend cpu to use it)");
+    return 0;
+}
+
+/* A kernel for a GPU is called through the part of Torch that is for that GPU, too. */
+static int torch_has_backend(khub__verdict *out, const khub__variant_name *name,
+                             const khub_platform *platform)
+{
+    const khub__backend *has = platform->torch_backend;
+    khub__version needs = name->backend_version, version = platform->torch_backend_version;
+    int is_torch = name->framework == KHUB__TORCH || name->framework == KHUB__TORCH_STABLE;
+    if (!is_torch || !has || !strcmp(name->backend->name, "cpu")) return 1;
+    if (has == name->backend && (version.major < 0 || serves(has, version, needs))) return 1;
+    char a[KHUB__VERSION_TEXT], b[KHUB__VERSION_TEXT];
+    khub__verdict_add(out, "needs a Torch for %s, the machine's is for %s",
+                      khub__backend_text(name->backend, needs, a), khub__backend_text(has, version, b));
     return 0;
 }
 
@@ -150,8 +170,8 @@ static void decide_noarch(khub__verdict *out, const khub__variant_name *name, co
 
 void khub__decide(khub__verdict *out, const khub__variant_name *name, const khub_platform *platform)
 {
-    static rule_fn *const rules[] = {arch_is_equal, os_is_equal,  framework_fits,
-                                     abi_is_equal,  backend_fits, macos_is_new_enough};
+    static rule_fn *const rules[] = {arch_is_equal, os_is_equal,       framework_fits,     abi_is_equal,
+                                     backend_fits,  torch_has_backend, macos_is_new_enough};
     *out = (khub__verdict){.kind = KHUB_ACCEPTED};
     if (name->framework == KHUB__NOARCH) {
         decide_noarch(out, name, platform);

@@ -64,6 +64,8 @@ static const char *const complete[] = {
     "{\"os\":\"linux\",\"backend\":\"cuda\",\"backend_version\":\"12.10\"}",
     "{\"os\":\"linux\",\"backend\":\"rocm71\",\"archs\":[\"gfx942:sramecc+:xnack-\",\"gfx1036\"]}",
     "{\"torch\":\"2.9.1\",\"torch_cxx11_abi\":false}",
+    "{\"torch\":\"2.9.1\",\"torch_backend\":\"cu126\"}",
+    "{\"torch\":\"2.9.1\",\"torch_backend\":\"xpu\"}",
     "{\"os\":\"linux\",\"arch\":\"x86_64\",\"backend\":\"cu124\",\"archs\":[\"8.6\",\"12.0\"],\"cpu_model\":"
     "\"A "
     "\\\"B\\\" \\\\ \\t "
@@ -149,6 +151,7 @@ START_TEST(bad_files)
         {"{\"backend\":\"cpu\",\"archs\":[\"9.0\"]}", "p.json: \"archs\" lists 9.0, but \"backend\" is cpu"},
         {"{\"backend\":\"metal\",\"os\":\"linux\"}", "\"backend\" is metal, but \"os\" is linux"},
         {"{\"backend\":\"cu128\",\"os\":\"darwin\"}", "\"backend\" is cuda, but \"os\" is darwin"},
+        {"{\"torch_backend\":\"cu128\"}", "\"torch_backend\" is cuda, but \"torch\" is unknown"},
         {"{\"torch_cxx11_abi\":true}", "\"torch_cxx11_abi\" is true, but \"torch\" is unknown"},
         {"{\"torch_cxx11_abi\":\"yes\",\"torch\":\"2.10\"}",
          "\"torch_cxx11_abi\" is a string, true or false"},
@@ -170,6 +173,7 @@ START_TEST(bad_files)
          "\"backend\" is cu128, but \"backend_version\" is 12.6"},
         {"{\"backend\":\"cpu\",\"backend_version\":\"12.6\"}", "\"backend\" is cpu, but \"backend_version\""},
         {"{\"backend_version\":\"12.6\"}", "but \"backend\" is unknown"},
+        {"{\"torch\":\"2.9\",\"torch_backend\":\"none\"}", "\"torch_backend\" is \"none\", \"cpu\", "},
         {"{\"torch\":\"2\"}", "\"torch\" is \"2\", a version such as"},
         {"{\"torch\":\"two\"}", "\"torch\" is \"two\""},
         {"{\"torch\":2.10}", "\"torch\" is a number, a string is expected"},

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "platform/dynamic.h"
+#include "platform/platform.h"
 #include "platform/torch.h"
 
 #include <elf.h>
@@ -331,6 +332,35 @@ START_TEST(named)
 }
 END_TEST
 
+/* What a kernel for CUDA needs besides is looked for where there is CUDA; without it Torch is one for the
+ * CPU. */
+START_TEST(for_cuda)
+{
+    khub_error err = {0};
+    setup();
+    put_torch("/x", "2.15.0+cu132", "rpath", "cxx11");
+    put_piece("/x/torch/lib/libtorch_cuda.so", "cxx11/libc10.so");
+    khub_platform *cpu = platform("{\"os\": \"linux\", \"arch\": \"x86_64\", \"backend\": \"cpu\"}");
+    khub_platform *p = platform("{\"os\": \"linux\", \"arch\": \"x86_64\", \"backend\": \"cu132\"}");
+    ck_khub_ok(khub_platform_use_torch(cpu, in_root("/x/torch"), &err), &err);
+    ck_assert_str_eq(cpu->torch_backend->name, "cuda");
+    ck_khub_ok(khub_platform_use_torch(p, in_root("/x/torch"), &err), &err);
+    ck_assert_str_eq(p->torch_backend->name, "cpu");
+    ck_assert_msg(strstr(libtorch(p)->reason, "; for cuda it ") &&
+                      strstr(libtorch(p)->reason, "libtorch.so isn't there, so"),
+                  "%s", libtorch(p)->reason);
+    put_piece("/x/torch/lib/libtorch.so", "rpath/libtorch_cpu.so");
+    ck_khub_ok(khub_platform_use_torch(p, in_root("/x/torch"), &err), &err);
+    ck_assert_str_eq(p->torch_backend->name, "cuda");
+    ck_assert_int_eq(p->torch_backend_version.minor, 2);
+    ck_assert_msg(strstr(libtorch(p)->reason, ", for one of cuda 5 files ") != NULL, "%s",
+                  libtorch(p)->reason);
+    khub_platform_free(cpu);
+    khub_platform_free(p);
+    teardown();
+}
+END_TEST
+
 static int do_use(void *user, khub_error *err)
 {
     khub_platform *p;
@@ -401,4 +431,4 @@ START_TEST(names_in_pieces)
 END_TEST
 
 UNIT("platform_torch", absent, whole_package, versions, what_is_missing, whose_path_counts, links, several,
-     named, no_memory, damaged, names_in_pieces)
+     named, for_cuda, no_memory, damaged, names_in_pieces)

@@ -227,6 +227,21 @@ START_TEST(rules_and_their_reasons)
         {LINUX_X86 ",\"backend\":\"cann85\",\"tvm_ffi\":\"0.1\"", "tvm-ffi01-cann85-x86_64-linux",
          KHUB_ACCEPTED, "", ""},
         {LINUX_X86 ",\"tvm_ffi\":\"0.1\"", "tvm-ffi01-cpu-x86_64-linux", KHUB_REJECTED, "cpu", "unknown"},
+        /* the part of Torch for that backend */
+        {LINUX_X86 ",\"backend\":\"cu128\",\"torch\":\"2.9\",\"torch_backend\":\"cu126\"",
+         "torch29-cu126-x86_64-linux", KHUB_ACCEPTED, "", ""},
+        {LINUX_X86 ",\"backend\":\"cu128\",\"torch\":\"2.9\",\"torch_backend\":\"cu126\"",
+         "torch-stable-abi29-cu128-x86_64-linux", KHUB_REJECTED, "needs a Torch for cu128", "for cu126"},
+        {LINUX_X86 ",\"backend\":\"cu128\",\"torch\":\"2.9\",\"torch_backend\":\"cuda\"",
+         "torch29-cu128-x86_64-linux", KHUB_ACCEPTED, "", ""},
+        {LINUX_X86 ",\"backend\":\"cu128\",\"torch\":\"2.9\",\"torch_backend\":\"cpu\"",
+         "torch29-cu128-x86_64-linux", KHUB_REJECTED, "needs a Torch for cu128", "for cpu"},
+        {LINUX_X86 ",\"backend\":\"rocm71\",\"torch\":\"2.9\",\"torch_backend\":\"rocm70\"",
+         "torch29-rocm71-x86_64-linux", KHUB_REJECTED, "needs a Torch for rocm71", "for rocm70"},
+        {LINUX_X86 ",\"backend\":\"cpu\",\"torch\":\"2.9\",\"torch_backend\":\"cu126\"",
+         "torch29-cpu-x86_64-linux", KHUB_ACCEPTED, "", ""},
+        {LINUX_X86 ",\"backend\":\"cu128\",\"tvm_ffi\":\"0.1\",\"torch\":\"2.9\",\"torch_backend\":\"cpu\"",
+         "tvm-ffi01-cu128-x86_64-linux", KHUB_ACCEPTED, "", ""},
         /* 4. macOS of Metal builds; case K2 */
         {"\"os\":\"darwin\",\"arch\":\"aarch64\",\"backend\":\"metal\",\"tvm_ffi\":\"0.1\",\"macos\":\"26."
          "0\"",
