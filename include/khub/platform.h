@@ -89,8 +89,8 @@ KHUB_API const char *khub_platform_arch(const khub_platform *platform); /* "x86_
 KHUB_API const char *khub_platform_backend(const khub_platform *platform);
 /* Architecture of the backend's devices, each once, the device in use first; NULL past the last. */
 KHUB_API const char *khub_platform_device_arch(const khub_platform *platform, size_t i); /* "9.0", "gfx942" */
-/* Versions that decide which builds fit. Detection leaves Torch's unknown as long as khub can't call torch
- * builds; khub_platform_library still lists the libtorch in reach. */
+/* Versions that decide which builds fit. Torch's is that of a libtorch that can be called (docs/platform.md);
+ * of one that can't khub_platform_library has the reason. */
 KHUB_API const char *khub_platform_tvm_ffi(const khub_platform *platform); /* "0.1.15" */
 KHUB_API const char *khub_platform_torch(const khub_platform *platform);   /* "2.10" */
 KHUB_API const char *khub_platform_macos(const khub_platform *platform);   /* "26.1" */

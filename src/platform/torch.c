@@ -169,9 +169,10 @@ static const char *remark(const khub__torch *torch, const khub__reach *reach, kh
     if (strcmp(torch->backend->name, "cpu") != 0)
         snprintf(accelerator, sizeof(accelerator), " and %s %s", torch->backend->name,
                  khub__version_text(torch->backend_version, version));
-    return khub__pool_textf(
-        pool, "%s, for CPU%s; opening it for a kernel of the CPU takes %zu files of %.0f MiB",
-        abis[torch->cxx11_abi + 1], accelerator, reach->own_count, (double)reach->own_bytes / MIB);
+    return khub__pool_textf(pool,
+                            "%s, for CPU%s; opening it for a kernel of the CPU takes %zu file%s of %.0f MiB",
+                            abis[torch->cxx11_abi + 1], accelerator, reach->own_count,
+                            reach->own_count == 1 ? "" : "s", (double)reach->own_bytes / MIB);
 }
 
 /* Whether khub can call it. What stands in the files is read in the order in which it can make the rest idle.

@@ -114,9 +114,13 @@ def test_virtual_environment(tmp_path):
     assert report["tvm_ffi"] == "0.2.1"
     torch = library(report, "libtorch")
     assert torch["version"] == "2.10.0+cpu" and torch["presence"] == "found"
-    assert "can't call torch builds" in torch["reason"]
-    assert report["torch"] is None  # no torch build can be called, so none may be promised
-    assert "torch210" not in khub(VIRTUAL_ENV=tmp_path).stdout
+    assert (report["torch"], report["torch_cxx11_abi"], report["torch_backend"]) == ("2.10.0", None, "cpu")
+    shown = khub(VIRTUAL_ENV=tmp_path).stdout
+    assert f"  torch-stable-abi210-cpu-{platform.machine()}-linux, and lower\n" in shown and " 1 file of " in shown
+    assert "torch" not in khub("--no-torch", VIRTUAL_ENV=tmp_path).stdout.split("builds that fit")[1]
+    (site / "torch" / "version.py").unlink()
+    report = as_json(VIRTUAL_ENV=tmp_path)
+    assert library(report, "libtorch")["presence"] == "broken" and report["torch"] is None
 
 
 def test_variable_that_points_to_nothing():
