@@ -439,7 +439,7 @@ END_TEST
 #define NS_STABLE "_stable_cpu_7357000"
 #define NS_FULL   "_full_cpu_7357000"
 
-/* A kernel of tests/torch, whatever version its build is for. */
+/* A kernel of tests/torch_kernels, whatever version its build is for. */
 static void load(const char *name)
 {
     char pattern[4096];
