@@ -115,17 +115,15 @@ int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void 
                       khub__shim.what ? khub__shim.what() : "libtorch says why on stderr");
 }
 
-/* All but the extents. NULL, or what it is that no khub_tensor can be. */
+/* Where it is. NULL, or what it is that no khub_tensor can be. */
 static const char *fill(khub_tensor *out, khub__aten_tensor *tensor)
 {
-    int32_t dtype = -1, device = -1, index = 0;
-    khub__shim.get_dtype(tensor, &dtype);
+    int32_t device = -1, index = 0;
     khub__shim.get_device_type(tensor, &device);
     khub__shim.get_device_index(tensor, &index);
-    out->dtype = khub__torch_dtype_of(dtype);
     out->device.type = khub__torch_device_of(device);
     out->device.id = index < 0 ? 0 : index;
-    if (!out->dtype.bits) return "a dtype that khub doesn't know";
+    if (!out->dtype.bits) return "of a dtype that khub doesn't know";
     if (!out->device.type) return "on a device that khub doesn't know";
     return khub__shim.get_data(tensor, &out->data) == 0 ? NULL : "without memory";
 }
@@ -147,25 +145,25 @@ static int is_strided(khub__aten_tensor *tensor)
 }
 
 /* After a failure the tensor is still the caller's. */
-static int give(khub_value *out, khub__aten_tensor *tensor, int32_t ndim, khub_error *err)
+static int give(khub_value *out, khub__aten_tensor *tensor, khub_tensor cell, khub_error *err)
 {
     int64_t *sizes, *strides;
-    khub_tensor cell = {.ndim = ndim};
+    size_t ndim = (size_t)cell.ndim;
     if (!is_strided(tensor) || khub__shim.get_sizes(tensor, &sizes) != 0 ||
         khub__shim.get_strides(tensor, &strides) != 0)
         return khub__fail(err, KHUB_E_UNSUPPORTED, "is a tensor without strides (sparse, nested, …)");
     const char *fault = fill(&cell, tensor);
     if (fault) return khub__fail(err, KHUB_E_UNSUPPORTED, "is a tensor %s", fault);
-    tensor_object *object = khub__object_make(
-        KHUB_TYPE_TENSOR, sizeof(*object) + 2 * (size_t)ndim * sizeof(int64_t), destroy_tensor);
+    tensor_object *object =
+        khub__object_make(KHUB_TYPE_TENSOR, sizeof(*object) + 2 * ndim * sizeof(int64_t), destroy_tensor);
     if (!object) return khub__fail_memory(err, "taking a tensor from libtorch");
     object->own = tensor;
     object->cell = cell;
     object->cell.shape = object->extents;
     object->cell.strides = object->extents + ndim;
     if (ndim) {
-        memcpy(object->cell.shape, sizes, (size_t)ndim * sizeof(int64_t));
-        memcpy(object->cell.strides, strides, (size_t)ndim * sizeof(int64_t));
+        memcpy(object->cell.shape, sizes, ndim * sizeof(int64_t));
+        memcpy(object->cell.strides, strides, ndim * sizeof(int64_t));
     }
     out->type = KHUB_TYPE_TENSOR;
     out->as.ptr = object;
@@ -181,24 +179,26 @@ static khub__aten_tensor *resolve(khub__aten_tensor *tensor, const char *name)
 
 /* Complex numbers may be marked as conjugated and views as negated, with memory as it was before: what the
  * memory says isn't what the tensor is. Takes the tensor; NULL: libtorch failed. */
-static khub__aten_tensor *settle(khub__aten_tensor *tensor, int is_view)
+static khub__aten_tensor *settle(khub__aten_tensor *tensor, khub_dtype dtype, int is_view)
 {
-    int32_t dtype = -1;
-    khub__shim.get_dtype(tensor, &dtype);
-    int is_complex = khub__torch_dtype_of(dtype).code == KHUB_DTYPE_COMPLEX;
+    int is_complex = dtype.code == KHUB_DTYPE_COMPLEX;
     if (is_complex) tensor = resolve(tensor, "aten::resolve_conj");
     return tensor && (is_complex || is_view) ? resolve(tensor, "aten::resolve_neg") : tensor;
 }
 
 int khub__torch_tensor_give(khub_value *out, khub__aten_tensor *tensor, int is_view, khub_error *err)
 {
+    khub_tensor cell = {.ndim = tensor ? ndim_of(tensor) : -1};
+    int32_t dtype = -1;
+    int rc = KHUB_OK;
     *out = khub_arg_none();
-    int32_t ndim = tensor ? ndim_of(tensor) : -1;
-    if (ndim >= 0) {
-        tensor = settle(tensor, is_view);
-        if (!tensor) return khub__fail(err, KHUB_E_UNSUPPORTED, "can't be brought into memory");
+    if (cell.ndim >= 0) {
+        khub__shim.get_dtype(tensor, &dtype);
+        cell.dtype = khub__torch_dtype_of(dtype);
+        tensor = settle(tensor, cell.dtype, is_view);
+        rc = tensor ? give(out, tensor, cell, err)
+                    : khub__fail(err, KHUB_E_UNSUPPORTED, "can't be brought into memory");
     }
-    int rc = ndim < 0 ? KHUB_OK : give(out, tensor, ndim, err);
     if (tensor && out->type == KHUB_TYPE_NONE) khub__shim.delete_tensor(tensor);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "torch.h"
 
 #include "base/memory.h"
+#include "failing_memory.h"
 #include "tensor/object.h"
 #include "torch/call.h"
 #include "torch/schema.h"
@@ -418,6 +419,36 @@ static void threads(void)
     }
 }
 
+/* Each allocation of ours fails in turn: the call says so, and nothing is lost. */
+static void no_memory(void)
+{
+    static const struct {
+        const char *name;
+        int32_t n;
+    } cases[] = {{"silu", 1}, {"max.dim", 2}, {"unbind.int", 2}, {"cat", 1}};
+    khub_tensor t = khub_tensor_f32(six, 2, two_three);
+    khub_value x = khub_arg_tensor(&t), list = list_of((const khub_value[]){x, x}, 2), result;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        khub_value args[2] = {strcmp(cases[i].name, "cat") == 0 ? list : x, khub_arg_int(1)};
+        khub_function f = function_of(find("aten", cases[i].name));
+        fm_install_own();
+        long n = 1, live = atomic_load(&fm_live);
+        for (int rc = KHUB_E_KERNEL; rc != KHUB_OK; n++) {
+            atomic_store(&fm_count, 0);
+            atomic_store(&fm_fail_at, n);
+            rc = khub_function_call(&f, args, cases[i].n, &result, &err);
+            ck_assert_msg(rc == KHUB_OK || strstr(err.message, "memory"), "%s: %s", cases[i].name,
+                          err.message);
+            khub_error_clear(&err);
+            khub_value_release(&result);
+            ck_assert_int_eq(atomic_load(&fm_live), live);
+        }
+        atomic_store(&fm_fail_at, 0);
+        ck_assert_int_gt(n, 2);
+    }
+    khub_value_release(&list);
+}
+
 /* Opening libtorch takes longer than all of these: they share a process. */
 START_TEST(atens_operators)
 {
@@ -432,6 +463,7 @@ START_TEST(atens_operators)
     errors();
     lazy_results();
     opened_once();
+    no_memory();
     threads();
 }
 END_TEST
