@@ -25,13 +25,34 @@ static uint64_t random_bits(void)
     return state * UINT64_C(2685821657736338717);
 }
 
-/* Of size 2^-8 to 2^8, either sign; the elements of b are within 3 ULPs, `same` in 8 the same. */
-static void fill(const job *j, unsigned same)
+/* Integers, and float8, any that is finite; the elements of b are within 3 of those of a. */
+static void fill_integers(const job *j, unsigned same)
 {
     for (int64_t i = 0; i < j->count; i++) {
         uint64_t r = random_bits(), off = r % 8 < same ? 0 : r / 8 % 7 - 3;
+        int bytes = j->a_dtype.bits / 8;
+        r = r >> 8 | r << 56;
+        if (j->a_dtype.code == KHUB_DTYPE_FLOAT8_E4M3FN || j->a_dtype.code == KHUB_DTYPE_FLOAT8_E5M2)
+            r = (r & 0x80) | (8 + (r & 0x7f) % 96);
+        else /* none so near to the ends that 3 more or less turn it around */
+            r = (r | 4) & ~(UINT64_C(1) << (8 * bytes - 2));
+        memcpy(j->a + i * bytes, &r, (size_t)bytes);
+        r += off;
+        memcpy(j->b + i * bytes, &r, (size_t)bytes);
+    }
+}
+
+/* Of size 2^-8 to 2^8, either sign; the elements of b are within 3 ULPs, `same` in 8 the same. */
+static void fill(const job *j, unsigned same)
+{
+    if (j->a_dtype.bits == 8 || j->a_dtype.code == KHUB_DTYPE_INT || j->a_dtype.code == KHUB_DTYPE_UINT) {
+        fill_integers(j, same);
+        return;
+    }
+    for (int64_t i = 0; i < j->count; i++) {
+        uint64_t r = random_bits(), off = r % 8 < same ? 0 : r / 8 % 7 - 3;
         uint32_t bits = (uint32_t)(r >> 32 & 0x807fffff) | (uint32_t)(119 + r / 64 % 16) << 23;
-        if (j->a_dtype.bits == 16) {
+        if (j->a_dtype.bits == 16 && j->b_dtype.bits == 16) {
             uint16_t a = (uint16_t)(bits >> 16), b = (uint16_t)(a + off);
             memcpy(j->a + 2 * i, &a, 2);
             memcpy(j->b + 2 * i, &b, 2);
@@ -41,9 +62,13 @@ static void fill(const job *j, unsigned same)
             memcpy(j->b + 4 * i, &b, 4);
         } else {
             float a;
+            uint16_t upper = (uint16_t)(bits >> 16);
+            if (j->a_dtype.bits == 16) bits = (uint32_t)upper << 16;
             memcpy(&a, &bits, 4);
-            double wide = a, b = wide * (1 + (double)(int64_t)off * 0x1p-24);
-            memcpy(j->a + i * j->a_dtype.bits / 8, j->a_dtype.bits == 32 ? (void *)&a : (void *)&wide,
+            double wide = a,
+                   b = wide * (1 + (double)(int64_t)off * (j->a_dtype.bits == 16 ? 0x1p-8 : 0x1p-24));
+            const void *narrow = j->a_dtype.bits == 32 ? (void *)&a : (void *)&wide;
+            memcpy(j->a + i * j->a_dtype.bits / 8, j->a_dtype.bits == 16 ? (void *)&upper : narrow,
                    j->a_dtype.bits / 8);
             memcpy(j->b + 8 * i, &b, 8);
         }
@@ -90,7 +115,8 @@ static void measure_both(const job *j, const char *name, const char *what, khub_
            (long long)j->width, what, best / 1e9, median / 1e9, best / best_copy, median / median_copy);
 }
 
-int main(void)
+/* All, or those whose names are given. */
+int main(int argc, char **argv)
 {
     static const struct {
         const char *name, *a, *b;
@@ -98,13 +124,28 @@ int main(void)
                 {"bfloat16", "bfloat16", "bfloat16"},
                 {"float16", "float16", "float16"},
                 {"float64", "float64", "float64"},
-                {"float32/float64", "float32", "float64"}};
+                {"float32/float64", "float32", "float64"},
+                {"bfloat16/float64", "bfloat16", "float64"},
+                {"float8_e4m3fn", "float8_e4m3fn", "float8_e4m3fn"},
+                {"float8_e5m2", "float8_e5m2", "float8_e5m2"},
+                {"int8", "int8", "int8"},
+                {"uint8", "uint8", "uint8"},
+                {"int16", "int16", "int16"},
+                {"uint16", "uint16", "uint16"},
+                {"int32", "int32", "int32"},
+                {"uint32", "uint32", "uint32"},
+                {"int64", "int64", "int64"},
+                {"uint64", "uint64", "uint64"}};
     static const int64_t widths[] = {1 << 18, 1024, 64};
     khub_error err = {0};
     job j = {aligned_alloc(64, BYTES), aligned_alloc(64, BYTES), aligned_alloc(64, BYTES)};
     if (!j.a || !j.b || !j.copy) return 1;
     memset(j.copy, 1, BYTES);
     for (size_t r = 0; r < sizeof(runs) / sizeof(*runs); r++) {
+        int is_asked = argc < 2;
+        for (int i = 1; i < argc; i++)
+            is_asked |= strcmp(argv[i], runs[r].name) == 0;
+        if (!is_asked) continue;
         if (khub_dtype_parse(&j.a_dtype, runs[r].a, &err) != KHUB_OK ||
             khub_dtype_parse(&j.b_dtype, runs[r].b, &err) != KHUB_OK)
             return fail(&err);

@@ -73,9 +73,10 @@ static int take_block(job *j, khub__tops *tops, const void *a, const void *b, si
     return is_fast;
 }
 
-static void keep_top(const job *j, khub__largest *l, const void *at, size_t count, int64_t from, int64_t top)
+static void keep_top(size_t (*find)(const void *, size_t, int64_t), khub__largest *l, const void *at,
+                     size_t count, int64_t from, int64_t top)
 {
-    if (top > l->order) *l = (khub__largest){top, from + (int64_t)j->fast->find(at, count, top)};
+    if (top > l->order) *l = (khub__largest){top, from + (int64_t)find(at, count, top)};
 }
 
 static void count_row(job *j, const khub__largest *a, const khub__largest *b)
@@ -95,8 +96,8 @@ static void take_row(job *j, int64_t width)
         const void *a = next_elements(&j->a, count), *b = next_elements(&j->b, count);
         khub__tops tops;
         if (take_block(j, &tops, a, b, count)) {
-            keep_top(j, &in_a, a, count, from, tops.a);
-            keep_top(j, &in_b, b, count, from, tops.b);
+            keep_top(j->fast->find, &in_a, a, count, from, tops.a);
+            keep_top(j->fast->find_beside, &in_b, b, count, from, tops.b);
         } else {
             j->a.reader->look(&in_a, a, count, from);
             j->b.reader->look(&in_b, b, count, from);
@@ -278,7 +279,7 @@ int khub_comparison_add(khub_comparison *sum, const khub_tensor *a, const khub_t
         job j;
         j.sum = sum;
         j.read = read;
-        j.fast = a_reader == b_reader ? khub__fast_of(a->dtype) : NULL;
+        j.fast = khub__fast_of(a->dtype, b->dtype);
         open_source(&j.a, a, a_reader);
         open_source(&j.b, &view, b_reader);
         take_all(&j, a);

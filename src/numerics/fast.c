@@ -27,14 +27,16 @@ static int has_avx2(void)
     return atomic_load(&known) == 2;
 }
 
-const khub__fast *khub__fast_of(khub_dtype dtype)
+const khub__fast *khub__fast_of(khub_dtype a, khub_dtype b)
 {
-    return has_avx2() ? khub__fast_avx2(dtype) : NULL;
+    if (!has_avx2()) return NULL;
+    return memcmp(&a, &b, sizeof(a)) ? khub__fast_avx2_beside(a, b) : khub__fast_avx2(a);
 }
 #else
-const khub__fast *khub__fast_of(khub_dtype dtype)
+const khub__fast *khub__fast_of(khub_dtype a, khub_dtype b)
 {
-    (void)dtype;
+    (void)a;
+    (void)b;
     return NULL;
 }
 #endif

@@ -1,4 +1,5 @@
-/* Blocks of float32, bfloat16 and float16 with AVX2, FMA and F16C, which only this source is compiled for.
+/* Blocks of float32, bfloat16, float16 and float8 with AVX2, FMA and F16C, which only this source is compiled
+ * for.
  *
  * A block is read twice, the second time out of the nearest cache: as integers, for all that is about bits
  * and steps, then as doubles, for the sums. A product that is exact in double may be fused into its sum: that
@@ -120,6 +121,55 @@ KHUB__INLINE steps steps_of_16(khub__format f, const char *a, const char *b, siz
                    {(int32_t)max_of_signed(max_of_two(top_a)), (int32_t)max_of_signed(max_of_two(top_b))}};
 }
 
+/* 32 lanes of 8 bits, each two of them made one of 16, and those of 32. */
+KHUB__INLINE uint32_t max_of_bytes(__m256i v) /* unsigned */
+{
+    const __m256i low = _mm256_set1_epi16(0xff);
+    v = _mm256_max_epi16(_mm256_and_si256(v, low), _mm256_srli_epi16(v, 8));
+    return max_of_unsigned(_mm256_max_epu32(even(v), odd(v)));
+}
+KHUB__INLINE int32_t max_of_signed_bytes(__m256i v)
+{
+    v = _mm256_max_epi16(_mm256_srai_epi16(_mm256_slli_epi16(v, 8), 8), _mm256_srai_epi16(v, 8));
+    return (int32_t)max_of_signed(max_of_two(v));
+}
+KHUB__INLINE uint64_t sum_of_64(__m256i v)
+{
+    uint64_t lane[4];
+    _mm256_storeu_si256((__m256i *)(void *)lane, v);
+    return lane[0] + lane[1] + lane[2] + lane[3];
+}
+
+/* `count` pairs of 8 bits, a multiple of 32 and at most KHUB__BLOCK. */
+KHUB__INLINE steps steps_of_8(const char *a, const char *b, size_t count)
+{
+    const __m256i magnitude = _mm256_set1_epi8(INT8_MAX), zero = _mm256_setzero_si256();
+    __m256i total = zero, most = zero, same = zero, low = zero, least = _mm256_set1_epi8(-1),
+            top_a = _mm256_set1_epi8(INT8_MIN), top_b = top_a;
+    for (size_t i = 0; i < count; i += 32) {
+        __m256i x = khub__load(a + i), y = khub__load(b + i);
+        __m256i size_y = _mm256_and_si256(y, magnitude), equal = _mm256_cmpeq_epi8(x, y);
+        __m256i order_x = _mm256_sign_epi8(_mm256_and_si256(x, magnitude), x);
+        __m256i order_y = _mm256_sign_epi8(size_y, y), lower = _mm256_min_epi8(order_x, order_y);
+        __m256i distance = _mm256_sub_epi8(_mm256_max_epi8(order_x, order_y), lower);
+        total = _mm256_add_epi64(total, _mm256_sad_epu8(distance, zero));
+        most = _mm256_max_epu8(most, distance);
+        low = _mm256_min_epi8(low, lower);
+        same = _mm256_sub_epi8(same, equal);
+        least = _mm256_min_epu8(least, _mm256_or_si256(size_y, equal));
+        top_a = _mm256_max_epi8(top_a, order_x);
+        top_b = _mm256_max_epi8(top_b, order_y);
+    }
+    __m256i biggest = _mm256_max_epi8(_mm256_max_epi8(top_a, top_b), _mm256_abs_epi8(low));
+    __m256i greatest = _mm256_xor_si256(least, _mm256_set1_epi8(-1)); /* of what is missing to 255 */
+    return (steps){sum_of_64(total),
+                   max_of_bytes(most),
+                   max_of_bytes(biggest),
+                   UINT8_MAX - max_of_bytes(greatest),
+                   (size_t)sum_of_64(_mm256_sad_epu8(same, zero)),
+                   {max_of_signed_bytes(top_a), max_of_signed_bytes(top_b)}};
+}
+
 /* The pairs from `i` on, one by one. */
 KHUB__INLINE void more_steps(steps *s, khub__format f, const char *a, const char *b, size_t i, size_t count)
 {
@@ -146,7 +196,10 @@ KHUB__INLINE steps steps_of(khub__format f, const char *a, const char *b, size_t
 {
     size_t whole = count / (32 / (size_t)f.bytes) * (32 / (size_t)f.bytes);
     steps s = no_steps;
-    if (whole) s = f.bytes == 4 ? steps_of_32(a, b, whole) : steps_of_16(f, a, b, whole);
+    if (whole && f.bytes == 1)
+        s = steps_of_8(a, b, whole);
+    else if (whole)
+        s = f.bytes == 4 ? steps_of_32(a, b, whole) : steps_of_16(f, a, b, whole);
     more_steps(&s, f, a, b, whole, count);
     return s;
 }
@@ -186,11 +239,24 @@ KHUB__INLINE void add_pairs(sums *s, bounds *worst, __m256d a, __m256d b, block_
     worst->most = _mm256_or_pd(worst->most, _mm256_cmp_pd(distance, bound, _CMP_GT_OQ));
 }
 
-/* Of 16 bfloat16, those that belong to lanes 0 to 3 (side 0: elements 0 to 3 and 8 to 11) or to lanes 4 to 7
- * as float32, whose upper half they are. Other formats are loaded when they are needed. */
+/* 16 float8 as float16 of the same number, or of 2^-8 of it: float8_e5m2 is float16's upper half, and
+ * float8_e4m3fn has one bit of exponent less. Those of one side. */
+KHUB__INLINE __m128i halves_of_bytes(khub__format f, const char *at, int side)
+{
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)at), zero = _mm_setzero_si128();
+    __m128i first = _mm_unpacklo_epi8(zero, x), second = _mm_unpackhi_epi8(zero, x);
+    __m128i one = side ? _mm_unpackhi_epi64(first, second) : _mm_unpacklo_epi64(first, second);
+    return f.mantissa == 2 ? one : _mm_and_si128(_mm_srai_epi16(one, 1), _mm_set1_epi16((short)0xbfff));
+}
+
+/* Of 16 bfloat16 or float8, those that belong to lanes 0 to 3 (side 0: elements 0 to 3 and 8 to 11) or to
+ * lanes 4 to 7 as float32; bfloat16 are its upper half. Other formats are loaded when they are needed. */
 KHUB__INLINE __m256 load_side(khub__format f, const char *at, int side)
 {
     const __m256i zero = _mm256_setzero_si256();
+    if (f.mantissa == 2) return _mm256_cvtph_ps(halves_of_bytes(f, at, side));
+    if (f.mantissa == 3)
+        return _mm256_mul_ps(_mm256_cvtph_ps(halves_of_bytes(f, at, side)), _mm256_set1_ps(256));
     if (f.mantissa != 7) return _mm256_setzero_ps();
     return _mm256_castsi256_ps(side ? _mm256_unpackhi_epi16(zero, khub__load(at))
                                     : _mm256_unpacklo_epi16(zero, khub__load(at)));
@@ -306,7 +372,7 @@ KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const 
         break;
     }
     khub__count_pairs(c, f, a, b, count, s.same, s.least_of_b == 0);
-    if (missing) khub__ask_plain_way(c, missing, a, b, count, (size_t)f.bytes, read, pairs);
+    if (missing) khub__ask_plain_way(c, missing, a, b, count, (size_t)f.bytes, (size_t)f.bytes, read, pairs);
     *tops = s.tops;
     return 1;
 }
@@ -328,16 +394,23 @@ KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const 
 DEFINE(float32)
 DEFINE(bfloat16)
 DEFINE(float16)
+DEFINE(float8_e4m3fn)
+DEFINE(float8_e5m2)
 
-static const khub__fast float32 = {block_float32, find_float32, rows_float32},
-                        bfloat16 = {block_bfloat16, find_bfloat16, rows_bfloat16},
-                        float16 = {block_float16, find_float16, rows_float16};
+#define FAST(name)                                                                                           \
+    {                                                                                                        \
+        block_##name, find_##name, find_##name, rows_##name                                                  \
+    }
+static const khub__fast float32 = FAST(float32), bfloat16 = FAST(bfloat16), float16 = FAST(float16),
+                        e4m3fn = FAST(float8_e4m3fn), e5m2 = FAST(float8_e5m2);
 
 const khub__fast *khub__fast_avx2(khub_dtype dtype)
 {
     if (dtype.lanes != 1) return NULL;
     if (dtype.code == KHUB_DTYPE_BFLOAT) return &bfloat16;
-    if (dtype.code != KHUB_DTYPE_FLOAT) return NULL;
+    if (dtype.code == KHUB_DTYPE_FLOAT8_E4M3FN) return &e4m3fn;
+    if (dtype.code == KHUB_DTYPE_FLOAT8_E5M2) return &e5m2;
+    if (dtype.code != KHUB_DTYPE_FLOAT) return khub__fast_avx2_integers(dtype);
     return dtype.bits == 64 ? &khub__fast_avx2_float64 : dtype.bits == 32 ? &float32 : &float16;
 }
 #else

@@ -61,14 +61,15 @@ KHUB__INLINE void khub__count_pairs(khub_comparison *c, khub__format f, const ch
 enum { KHUB__WORSE = 1, KHUB__PRODUCT = 2 };
 
 KHUB__INLINE void khub__ask_plain_way(khub_comparison *c, int missing, const char *a, const char *b,
-                                      size_t count, size_t bytes, khub__pairs_read *read, khub__pairs *pairs)
+                                      size_t count, size_t a_bytes, size_t b_bytes, khub__pairs_read *read,
+                                      khub__pairs *pairs)
 {
     const uint64_t from = c->count;
     khub__lane_sums sums = {{{0}}};
     for (size_t i = 0; i < count; i += KHUB__PART) {
         size_t part = count - i < KHUB__PART ? count - i : KHUB__PART;
         khub_comparison counted = *c; /* by now, so what `read` counts goes nowhere */
-        read(pairs, &counted, a + i * bytes, b + i * bytes, part);
+        read(pairs, &counted, a + i * a_bytes, b + i * b_bytes, part);
         if (missing & KHUB__WORSE) khub__pairs_worst(c, pairs);
         if (missing & KHUB__PRODUCT) khub__lanes_take(&sums, pairs);
         c->count += part;
@@ -78,5 +79,6 @@ KHUB__INLINE void khub__ask_plain_way(khub_comparison *c, int missing, const cha
 }
 
 extern const khub__fast khub__fast_avx2_float64;
+const khub__fast *khub__fast_avx2_integers(khub_dtype dtype);
 #endif
 #endif

@@ -12,7 +12,8 @@ KHUB__INLINE __m256i khub__equal_to(khub__format f, const char *at, __m256i aske
     __m256i x = _mm256_and_si256(khub__load(at), asked);
     return f.bytes == 8   ? _mm256_cmpeq_epi64(x, wanted)
            : f.bytes == 4 ? _mm256_cmpeq_epi32(x, wanted)
-                          : _mm256_cmpeq_epi16(x, wanted);
+           : f.bytes == 2 ? _mm256_cmpeq_epi16(x, wanted)
+                          : _mm256_cmpeq_epi8(x, wanted);
 }
 
 /* Of the 32 elements at `at`, a bit for each that is `wanted`. */
@@ -22,6 +23,7 @@ KHUB__INLINE uint32_t khub__equal_32(khub__format f, const char *at, __m256i ask
     int vectors = f.bytes;
     for (int i = 0; i < vectors; i++)
         e[i] = khub__equal_to(f, at + 32 * i, asked, wanted);
+    if (f.bytes == 1) return (uint32_t)_mm256_movemask_epi8(e[0]);
     if (f.bytes == 8) { /* four of 64 bits to four of 32 */
         for (int i = 0; i < 4; i++)
             e[i] = _mm256_permute4x64_epi64(_mm256_packs_epi32(e[2 * i], e[2 * i + 1]), 0xd8);
@@ -36,26 +38,36 @@ KHUB__INLINE uint32_t khub__equal_32(khub__format f, const char *at, __m256i ask
     return (uint32_t)_mm256_movemask_epi8(bytes);
 }
 
-/* The place of the first element of this order, which is there. */
-KHUB__INLINE size_t khub__find(khub__format f, const char *at, size_t count, int64_t order)
+KHUB__INLINE __m256i khub__everywhere(khub__format f, uint64_t bits)
+{
+    return f.bytes == 8   ? _mm256_set1_epi64x((int64_t)bits)
+           : f.bytes == 4 ? _mm256_set1_epi32((int32_t)bits)
+           : f.bytes == 2 ? _mm256_set1_epi16((int16_t)bits)
+                          : _mm256_set1_epi8((int8_t)bits);
+}
+
+/* The place of the first element that has these bits where `mask` has ones, which is there. */
+KHUB__INLINE size_t khub__find_bits(khub__format f, const char *at, size_t count, uint64_t bits,
+                                    uint64_t mask)
 {
     size_t i = 0, bytes = (size_t)f.bytes;
-    uint64_t bits = order < 0 ? khub__sign_bit(f) | (uint64_t)-order : (uint64_t)order;
-    uint64_t mask = order == 0 ? khub__sign_bit(f) - 1 : ~UINT64_C(0); /* two zeros are of one order */
-    __m256i wanted = f.bytes == 8   ? _mm256_set1_epi64x((int64_t)bits)
-                     : f.bytes == 4 ? _mm256_set1_epi32((int32_t)bits)
-                                    : _mm256_set1_epi16((int16_t)bits);
-    __m256i asked = f.bytes == 8   ? _mm256_set1_epi64x((int64_t)mask)
-                    : f.bytes == 4 ? _mm256_set1_epi32((int32_t)mask)
-                                   : _mm256_set1_epi16((int16_t)mask);
+    __m256i wanted = khub__everywhere(f, bits), asked = khub__everywhere(f, mask);
     for (; i + 64 <= count; i += 64) { /* no branch says where in the 64 it is */
         uint64_t found = khub__equal_32(f, at + i * bytes, asked, wanted);
         found |= (uint64_t)khub__equal_32(f, at + (i + 32) * bytes, asked, wanted) << 32;
         if (found) return i + (size_t)__builtin_ctzll(found);
     }
-    while (khub__order_of(f, khub__bits_at(at, i, f.bytes)) != order)
+    while ((khub__bits_at(at, i, f.bytes) & mask) != bits)
         i++;
     return i;
+}
+
+/* The place of the first element of this order, which is there; two zeros are of one. */
+KHUB__INLINE size_t khub__find(khub__format f, const char *at, size_t count, int64_t order)
+{
+    const uint64_t sign = khub__sign_bit(f);
+    uint64_t bits = order < 0 ? sign | (uint64_t)-order : (uint64_t)order;
+    return khub__find_bits(f, at, count, bits, order == 0 ? sign - 1 : ~UINT64_C(0));
 }
 
 /* A vector of elements as what is compared to find the largest: orders, or for float64 the numbers. */
@@ -64,6 +76,7 @@ KHUB__INLINE __m256i khub__keys(khub__format f, const char *at)
     __m256i x = khub__load(at);
     if (f.bytes == 8) return x;
     if (f.bytes == 4) return _mm256_sign_epi32(_mm256_and_si256(x, _mm256_set1_epi32(INT32_MAX)), x);
+    if (f.bytes == 1) return _mm256_sign_epi8(_mm256_and_si256(x, _mm256_set1_epi8(INT8_MAX)), x);
     return _mm256_sign_epi16(_mm256_and_si256(x, _mm256_set1_epi16(INT16_MAX)), x);
 }
 
@@ -71,7 +84,9 @@ KHUB__INLINE __m256i khub__larger(khub__format f, __m256i x, __m256i y)
 {
     if (f.bytes == 8)
         return _mm256_castpd_si256(_mm256_max_pd(_mm256_castsi256_pd(x), _mm256_castsi256_pd(y)));
-    return f.bytes == 4 ? _mm256_max_epi32(x, y) : _mm256_max_epi16(x, y);
+    return f.bytes == 4   ? _mm256_max_epi32(x, y)
+           : f.bytes == 2 ? _mm256_max_epi16(x, y)
+                          : _mm256_max_epi8(x, y);
 }
 
 /* Both zeros of float64 are equal here, too. */
@@ -79,7 +94,9 @@ KHUB__INLINE __m256i khub__equal(khub__format f, __m256i x, __m256i y)
 {
     if (f.bytes == 8)
         return _mm256_castpd_si256(_mm256_cmp_pd(_mm256_castsi256_pd(x), _mm256_castsi256_pd(y), _CMP_EQ_OQ));
-    return f.bytes == 4 ? _mm256_cmpeq_epi32(x, y) : _mm256_cmpeq_epi16(x, y);
+    return f.bytes == 4   ? _mm256_cmpeq_epi32(x, y)
+           : f.bytes == 2 ? _mm256_cmpeq_epi16(x, y)
+                          : _mm256_cmpeq_epi8(x, y);
 }
 
 /* The largest lane in all lanes. */
@@ -88,8 +105,10 @@ KHUB__INLINE __m256i khub__largest_everywhere(khub__format f, __m256i v)
     v = khub__larger(f, v, _mm256_permute4x64_epi64(v, 0x4e));
     v = khub__larger(f, v, _mm256_shuffle_epi32(v, 0x4e));
     if (f.bytes <= 4) v = khub__larger(f, v, _mm256_shuffle_epi32(v, 0xb1));
-    if (f.bytes == 2)
+    if (f.bytes <= 2)
         v = khub__larger(f, v, _mm256_or_si256(_mm256_slli_epi32(v, 16), _mm256_srli_epi32(v, 16)));
+    if (f.bytes == 1)
+        v = khub__larger(f, v, _mm256_or_si256(_mm256_slli_epi16(v, 8), _mm256_srli_epi16(v, 8)));
     return v;
 }
 
@@ -98,7 +117,7 @@ KHUB__INLINE int64_t khub__order_in(khub__format f, __m256i keys)
 {
     int64_t key = _mm_cvtsi128_si64(_mm256_castsi256_si128(keys));
     if (f.bytes == 8) return khub__order_of(f, (uint64_t)key);
-    return f.bytes == 4 ? (int32_t)key : (int16_t)key;
+    return f.bytes == 4 ? (int32_t)key : f.bytes == 2 ? (int16_t)key : (int8_t)key;
 }
 
 KHUB__INLINE size_t khub__place_in_short_row(khub__format f, const char *at, size_t width)
@@ -110,6 +129,16 @@ KHUB__INLINE size_t khub__place_in_short_row(khub__format f, const char *at, siz
         if (order > most) most = order, place = i;
     }
     return place;
+}
+
+KHUB__INLINE size_t khub__place_in_row(khub__format f, const char *at, size_t width)
+{
+    const size_t bytes = width * (size_t)f.bytes, vector = 32;
+    if (bytes < vector) return khub__place_in_short_row(f, at, width);
+    __m256i top = khub__keys(f, at + bytes - vector); /* what is looked at twice does no harm */
+    for (size_t i = 0; i + vector < bytes; i += vector)
+        top = khub__larger(f, top, khub__keys(f, at + i));
+    return khub__find(f, at, width, khub__order_in(f, khub__largest_everywhere(f, top)));
 }
 
 /* Whether the first of the largest is at the same place of both rows, of finite numbers. */
