@@ -97,8 +97,8 @@ KHUB__INLINE int64_t top_order(khub__format f, double top, const char *at, size_
 }
 
 /* The first pair of which b isn't rounded to a. */
-static size_t first_different(const khub_comparison *c, khub__format f, khub__format w, const char *a,
-                              const char *b, size_t count, khub__pairs_read *read, khub__pairs *pairs)
+static size_t first_different_avx2(const khub_comparison *c, khub__format f, khub__format w, const char *a,
+                                   const char *b, size_t count, khub__pairs_read *read, khub__pairs *pairs)
 {
     for (size_t i = 0; i < count; i += KHUB__PART) {
         size_t part = count - i < KHUB__PART ? count - i : KHUB__PART;
@@ -127,7 +127,7 @@ KHUB__INLINE int block(khub__format f, khub__format w, khub_comparison *c, const
     size_t same = khub__sum_of_lanes(l[0].same, l[1].same) - padding,
            level = khub__sum_of_lanes(l[0].level, l[1].level) - padding;
     if (c->first_different == c->count)
-        c->first_different += same == count ? count : first_different(c, f, w, a, b, count, read, pairs);
+        c->first_different += same == count ? count : first_different_avx2(c, f, w, a, b, count, read, pairs);
     int missing = khub__lanes_settle(c, l, totals);
     c->finite += count;
     c->identical += same;

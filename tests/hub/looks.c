@@ -1,9 +1,9 @@
-/* What a command looks at: runs it and its children under ptrace, and writes a line for each system call that
- * has a path.
+/* What a command looks at and waits for: runs it and its children under ptrace, and writes a line for each
+ * system call that has a path, opens a way to other machines, or sleeps.
  *
  *     hub_looks FILE COMMAND ARG...
  *
- * FILE gets "openat /etc/ld.so.cache" and the like. Ends as the command does. */
+ * FILE gets "openat /etc/ld.so.cache", "socket" and the like. Ends as the command does. */
 #include <errno.h>
 #include <signal.h>
 #include <stdint.h>
@@ -15,18 +15,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Calls by number, and which of their arguments is a path. */
+/* Calls by number, and which of their arguments is a path; -1: none. */
 static const struct call {
     const char *name;
     unsigned long number;
     int path;
 } calls[] = {
-    {"openat", SYS_openat, 1},       {"newfstatat", SYS_newfstatat, 1},
-    {"statx", SYS_statx, 1},         {"readlinkat", SYS_readlinkat, 1},
-    {"faccessat", SYS_faccessat, 1}, {"statfs", SYS_statfs, 0},
+    {"openat", SYS_openat, 1},
+    {"newfstatat", SYS_newfstatat, 1},
+    {"statx", SYS_statx, 1},
+    {"readlinkat", SYS_readlinkat, 1},
+    {"faccessat", SYS_faccessat, 1},
+    {"statfs", SYS_statfs, 0},
+    {"socket", SYS_socket, -1},
+    {"nanosleep", SYS_nanosleep, -1},
+    {"clock_nanosleep", SYS_clock_nanosleep, -1},
 #ifdef SYS_open
-    {"open", SYS_open, 0},           {"stat", SYS_stat, 0},
-    {"lstat", SYS_lstat, 0},         {"access", SYS_access, 0},
+    {"open", SYS_open, 0},
+    {"stat", SYS_stat, 0},
+    {"lstat", SYS_lstat, 0},
+    {"access", SYS_access, 0},
     {"readlink", SYS_readlink, 0},
 #endif
 };
@@ -58,6 +66,10 @@ static void note(FILE *to, pid_t pid)
     if (info.op != PTRACE_SYSCALL_INFO_ENTRY) return;
     for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
         if (calls[i].number != info.entry.nr) continue;
+        if (calls[i].path < 0) {
+            fprintf(to, "%s\n", calls[i].name);
+            continue;
+        }
         read_text(text, pid, info.entry.args[calls[i].path]);
         if (*text) fprintf(to, "%s %s\n", calls[i].name, text); /* "": of an open file */
     }
