@@ -321,15 +321,17 @@ KHUB__INLINE double step_at(khub__format f, uint32_t magnitude)
     return khub__power_of_two((exponent ? exponent : 1) - f.bias - f.mantissa);
 }
 
-/* A pair d > 0 steps apart, d no more than a binade has: |a - b| is d steps of b's binade at most where b is
- * normal, and a small multiple of the smaller one's step, so its square is exact. */
+/* A pair d > 0 steps apart, d no more than a binade has: |a - b| is a small multiple of the smaller one's
+ * step, so its square is exact. It is d steps of b's binade at most where b is normal, and d of the steps
+ * that b is a multiple of where it is subnormal, so |a - b| / |b| is no more than d by the smaller of these.
+ */
 KHUB__INLINE block_kind kind_of_block(khub__format f, const khub_comparison *c, const steps *s)
 {
     uint32_t binade = UINT32_C(1) << f.mantissa;
     if (s->most == 0) return EQUAL;
     if (f.bytes == 4) return ANY; /* 2^23 numbers in a binade: the bound is never reached */
-    int is_close = s->most <= binade && s->least_of_b >= binade;
-    if (!is_close || !((double)s->most / binade <= c->relative.value)) return ANY;
+    double steps_of_b = s->least_of_b < binade ? s->least_of_b : binade;
+    if (s->most > binade || !(s->most <= c->relative.value * steps_of_b)) return ANY; /* so, too, beside 0 */
     return s->most * step_at(f, s->biggest) <= c->absolute.value ? NEAR : CLOSE;
 }
 
