@@ -43,6 +43,14 @@ static int take_variant(char **variant, const khub__repository *repository, cons
     return rc;
 }
 
+/* Most repositories have none, and then nobody looks for a libtorch. */
+static int has_torch_builds(const khub__repository *repository)
+{
+    for (size_t i = 0; i < repository->count; i++)
+        if (!strncmp(repository->names[i], "torch", 5)) return 1;
+    return 0;
+}
+
 static int choose(char **variant, const khub__repository *repository, const khub_get_options *options,
                   const char *name, khub_error *err)
 {
@@ -50,7 +58,7 @@ static int choose(char **variant, const khub__repository *repository, const khub
     const khub_platform *platform;
     khub_platform *owned;
     khub_choice *choice = NULL;
-    int rc = khub__machine(&platform, &owned, options, err);
+    int rc = khub__machine(&platform, &owned, options, has_torch_builds(repository), err);
     if (rc == KHUB_OK && repository->remote)
         rc = khub__way_describe(repository->remote->session, platform, err);
     if (rc == KHUB_OK) rc = khub__repository_choose(&choice, repository, platform, err);
@@ -153,9 +161,9 @@ static int open_torch(const khub_get_options *options, int for_cuda, khub_error 
 {
     const khub_platform *machine;
     khub_platform *owned = NULL;
-    int rc = khub__machine(&machine, &owned, options, err);
+    int rc = khub__machine(&machine, &owned, options, 1, err);
     const khub_library_info *torch = rc == KHUB_OK ? torch_of(machine) : NULL;
-    if (rc == KHUB_OK && !torch) rc = khub__this_machine(&machine, err);
+    if (rc == KHUB_OK && !torch) rc = khub__this_machine(&machine, 1, err);
     if (rc == KHUB_OK) rc = khub__torch_open(torch ? torch : torch_of(machine), for_cuda, err);
     khub_platform_free(owned);
     return rc;

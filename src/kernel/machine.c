@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* A copy that may be narrowed; a platform is data, and JSON is its form. */
-static int copy(khub_platform **out, const khub_platform *platform, khub_error *err)
+/* A platform is data, and JSON is its form. */
+int khub__machine_copy(khub_platform **out, const khub_platform *platform, khub_error *err)
 {
     char *json = khub_platform_json(platform);
     if (!json) return khub__fail_memory(err, "choosing a build");
@@ -19,15 +19,16 @@ int khub__machine_is_narrowed(const khub_get_options *options)
 }
 
 int khub__machine(const khub_platform **out, khub_platform **owned, const khub_get_options *options,
-                  khub_error *err)
+                  int torch, khub_error *err)
 {
     *owned = NULL;
     *out = options->platform;
     if (options->torch && options->no_torch)
         return khub__fail(err, KHUB_E_INVAL, "khub_get_options.torch and khub_get_options.no_torch at once");
-    int rc = options->platform ? KHUB_OK : khub__this_machine(out, err);
+    int rc = options->platform ? KHUB_OK
+                               : khub__this_machine(out, torch && !options->torch && !options->no_torch, err);
     if (rc != KHUB_OK || !khub__machine_is_narrowed(options)) return rc;
-    rc = copy(owned, *out, err);
+    rc = khub__machine_copy(owned, *out, err);
     if (rc == KHUB_OK && options->backend) rc = khub_platform_select(*owned, options->backend, err);
     if (rc == KHUB_OK && (options->torch || options->no_torch))
         rc = khub_platform_use_torch(*owned, options->torch, err);

@@ -33,8 +33,8 @@ int khub__repository_open(khub__repository *out, const char *path, khub_error *e
 int khub__repository_of(khub__repository *out, khub__remote *remote, khub_error *err);
 
 /* Makes a build's metadata.json be there, unless it is longer than it may be (KHUB_E_FORMAT): whose it is
- * isn't judged yet. With `signature` its signature too, if it has one that is short enough. Nothing to do for a directory of
- * this machine. Errors: khub_download's. */
+ * isn't judged yet. With `signature` its signature too, if it has one that is short enough. Nothing to do for
+ * a directory of this machine. Errors: khub_download's. */
 int khub__repository_bring_metadata(const khub__repository *repository, const char *build, int signature,
                                     khub_error *err);
 

@@ -62,7 +62,7 @@ static int know(khub__sources *sources, khub__device device, khub_error *err)
 {
     struct khub__of_device *of = &sources->of_device[device];
     const khub_platform *platform = sources->with.platform;
-    int rc = of->known || platform ? KHUB_OK : khub__this_machine(&platform, err);
+    int rc = of->known || platform ? KHUB_OK : khub__this_machine(&platform, 0, err);
     if (of->known || rc != KHUB_OK) return rc;
     const char *has = khub_platform_backend(platform), *prefix = backends[device].prefix;
     int is_its_own = has && strncmp(has, prefix, strlen(prefix)) == 0;

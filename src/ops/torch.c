@@ -314,7 +314,7 @@ static int run(void *self, const khub_value *args, int32_t n, khub_value *result
 static int open_torch(khub_error *err)
 {
     const khub_platform *machine;
-    int rc = khub__this_machine(&machine, err);
+    int rc = khub__this_machine(&machine, 1, err);
     return rc == KHUB_OK ? khub__torch_open(khub__platform_library_of(machine, "libtorch"), 0, err) : rc;
 }
 

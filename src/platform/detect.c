@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-enum { PROBE_TIMEOUT_MS = 5000, MAX_LIBRARIES = 3 };
+enum { PROBE_TIMEOUT_MS = 5000, MAX_LIBRARIES = 2 };
 
 static void detect_cpu(khub_platform *p)
 {
@@ -55,16 +55,13 @@ static void detect_rest(khub_platform *p)
     detect_threads(p);
 }
 
-static void detect_libraries(khub_platform *p, khub__torch *torch, const khub__places *places,
-                             khub__extent extent)
+static void detect_libraries(khub_platform *p, const khub__places *places, khub__extent extent)
 {
     p->libraries = khub__pool_take(&p->pool, MAX_LIBRARIES, sizeof(*p->libraries));
     if (!p->libraries) return;
     khub__find_tvm_ffi(&p->libraries[0], places, &p->pool);
-    khub__find_torch(torch, places, &p->pool);
-    p->libraries[1] = torch->info;
-    if (extent == KHUB__EVERYTHING) khub__find_cudart(&p->libraries[2], places, &p->pool);
-    p->library_count = p->libraries[2].presence == KHUB_FOUND ? 3 : 2;
+    if (extent == KHUB__EVERYTHING) khub__find_cudart(&p->libraries[1], places, &p->pool);
+    p->library_count = p->libraries[1].presence == KHUB_FOUND ? 2 : 1;
     if (p->libraries[0].version) khub__version_parse(&p->tvm_ffi, p->libraries[0].version);
 }
 
@@ -94,29 +91,32 @@ static void detect_accelerators(khub_platform *p, const khub__places *places,
     p->accelerator_count = KHUB__ACCELERATORS;
 }
 
-/* Once the backend is known: kernels for it may need more of libtorch than is there. */
-static int detect_torch(khub_platform *p, khub__torch *torch, const khub__places *places, khub_error *err)
+/* What kernels for the backend need may be more of libtorch than is there. */
+int khub__platform_find_torch(khub_platform *p, khub_error *err)
 {
-    khub__torch_check_backend(torch, p->backend, places, &p->pool);
-    return khub__platform_take_torch(p, torch, err);
+    khub__places places;
+    khub__torch torch;
+    khub__places_open(&places, "", &p->pool);
+    khub__find_torch(&torch, &places, &p->pool);
+    khub__torch_check_backend(&torch, p->backend, &places, &p->pool);
+    khub__places_close(&places);
+    return khub__platform_take_torch(p, &torch, err);
 }
 
 static int detect(khub_platform *p, khub__extent extent, const khub_platform_options *options,
                   khub_error *err)
 {
     khub__places places;
-    khub__torch torch;
-    khub__torch_unknown(&torch);
     khub__system_names(&p->os, &p->arch, &p->pool);
     p->macos = khub__system_macos();
     if (extent == KHUB__EVERYTHING) detect_rest(p);
     khub__places_open(&places, "", &p->pool);
     places.brief = extent == KHUB__WHAT_DECIDES;
-    detect_libraries(p, &torch, &places, extent);
+    detect_libraries(p, &places, extent);
     detect_accelerators(p, &places, options);
-    int rc = p->pool.failed ? khub__fail_memory(err, "looking at this machine") : choose_backend(p, err);
-    if (rc == KHUB_OK) rc = detect_torch(p, &torch, &places, err);
     khub__places_close(&places);
+    int rc = p->pool.failed ? khub__fail_memory(err, "looking at this machine") : choose_backend(p, err);
+    if (rc == KHUB_OK && extent == KHUB__EVERYTHING) rc = khub__platform_find_torch(p, err);
     return rc == KHUB_OK ? khub__platform_finish(p, err) : rc;
 }
 

@@ -43,13 +43,16 @@ struct khub_platform {
 
 /* How much of this machine is looked at. */
 typedef enum khub__extent {
-    KHUB__WHAT_DECIDES, /* a build, and the words on why not another one: what each start needs */
+    KHUB__WHAT_DECIDES, /* a build that isn't for Torch: what each start needs */
     KHUB__EVERYTHING    /* what people are shown, too */
 } khub__extent;
 
 /* khub_platform_detect, as far as `extent`; what isn't looked at is unknown. */
 int khub__platform_look(khub_platform **out, khub__extent extent, const khub_platform_options *options,
                         khub_error *err);
+
+/* Looks for a libtorch on this machine, which the platform has to be. KHUB_E_NOMEM. */
+int khub__platform_find_torch(khub_platform *platform, khub_error *err);
 
 /* All unknown. KHUB_E_NOMEM. */
 int khub__platform_new(khub_platform **out, khub_error *err);

@@ -4,14 +4,27 @@
 
 #include <pthread.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `found` */
-static khub_platform *found;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both */
+static khub_platform *found, *with_torch;
 
-int khub__this_machine(const khub_platform **out, khub_error *err)
+static int look_for_torch(khub_error *err)
+{
+    khub_platform *own;
+    int rc = khub__machine_copy(&own, found, err);
+    if (rc == KHUB_OK) rc = khub__platform_find_torch(own, err);
+    if (rc == KHUB_OK)
+        with_torch = own;
+    else
+        khub_platform_free(own);
+    return rc;
+}
+
+int khub__this_machine(const khub_platform **out, int torch, khub_error *err)
 {
     pthread_mutex_lock(&lock);
     int rc = found ? KHUB_OK : khub__platform_look(&found, KHUB__WHAT_DECIDES, NULL, err);
-    *out = found;
+    if (rc == KHUB_OK && torch && !with_torch) rc = look_for_torch(err);
+    *out = torch ? with_torch : found;
     pthread_mutex_unlock(&lock);
     return rc;
 }
