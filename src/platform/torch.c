@@ -68,8 +68,8 @@ static void add_package(khub__text *to, const char *name, int cuda_major)
     }
 }
 
-/* "needs libcudart.so.13 (package …) and libcupti.so.13 (package …), which aren't in reach"; NULL: no memory.
- */
+/* "needs libcudart.so.13 (package nvidia-cuda-runtime), which isn't in reach, libcupti.so.13 …"; NULL: no
+ * memory. */
 static const char *lacking(const khub__reach *reach, int cuda_major, khub__pool *pool)
 {
     khub__text text = {0};
@@ -161,7 +161,7 @@ static int broken(khub__torch *out, const char *reason)
     return 0;
 }
 
-/* "C++11 ABI, CPU and CUDA 13.2; to open it for a kernel of the CPU takes 5 files, 454 MiB" */
+/* What it is, and what opening it would cost. */
 static const char *remark(const khub__torch *torch, const khub__reach *reach, khub__pool *pool)
 {
     static const char *const abis[] = {"C++ ABI unknown", "C++98 ABI", "C++11 ABI"}; /* of -1, 0, 1 */
