@@ -45,7 +45,8 @@ typedef struct khub_get_options {
  * KHUB_E_NOBUILD, KHUB_E_NEEDS_PYTHON, KHUB_E_FORMAT (metadata.json, a circle of kernels that need each
  * other), KHUB_E_LOAD (in plain words: what the file is, which symbol or library is missing, and what would
  * have it; or that the file was replaced since it was loaded), KHUB_E_UNSUPPORTED (a compiled tvm-ffi
- * module), KHUB_E_IO, KHUB_E_INVAL, KHUB_E_NOMEM; and those of khub_download. */
+ * module), KHUB_E_IO, KHUB_E_INVAL, KHUB_E_NOMEM; and those of khub_download. What this process has got by
+ * the same name and options it gets again, whatever the policy's file says by then. */
 KHUB_API int khub_get(khub_kernel **out, const char *name, const khub_get_options *options, khub_error *err);
 
 /* Does all of khub_get's way except the last step: nothing is loaded, so that `options.platform` may be that

@@ -6,6 +6,7 @@
 #include "fakes.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "publish/gpu.h"
 #include "publish/object.h"
 
@@ -226,6 +227,147 @@ START_TEST(more_names_than_bytes)
 }
 END_TEST
 
+/* Numbers of a seed that are changed, each of up to 8 bytes, and what is said then; "": it is read. */
+typedef struct change {
+    const char *seed;
+    size_t padded; /* to so many bytes; 0: as long as it is */
+    struct {
+        size_t at, bytes; /* bytes 0: no more of them */
+        uint64_t value;
+    } numbers[4];
+    const char *words, *remark; /* remark NULL: none is expected */
+} change;
+
+enum { /* where things stand in the seeds; of the PE one relative to its header */
+       PROGRAM_HEADER = 64,
+       LOAD_1 = PROGRAM_HEADER + 56,
+       DYNAMIC = LOAD_1 + 56,
+       VERSIONS = 0x288,
+       SECTION = 0x6b0,
+       CUDA = SECTION + 7 * 64,
+       HIP = CUDA + 64,
+       PE_AT = 0x3C
+};
+
+static void apply(khub__bytes *file, const change *c, size_t base)
+{
+    if (c->padded > file->length) {
+        file->data = khub__realloc(file->data, c->padded);
+        ck_assert_ptr_nonnull(file->data);
+        memset(file->data + file->length, 0, c->padded - file->length);
+        file->length = c->padded;
+    }
+    for (size_t i = 0; i < 4 && c->numbers[i].bytes; i++)
+        for (size_t k = 0; k < c->numbers[i].bytes; k++)
+            file->data[base + c->numbers[i].at + k] = (char)(c->numbers[i].value >> 8 * k);
+}
+
+static const change changes[] = {
+    {"elf/library", 65536, {{56, 2, 1025}}, "it has too many segments", NULL},
+    {"elf/library", 0, {{56, 2, 0}}, "it has no segments", NULL},
+    {"elf/library", 0, {{16, 2, 2}}, "is a program, not a shared library", NULL},
+    {"elf/library", 0, {{LOAD_1 + 32, 8, 1 << 20}}, "is truncated: it has 2608 bytes", NULL},
+    {"elf/library", 0, {{LOAD_1 + 8, 8, 0xFFFFFFFFFFFFFF00}}, "is truncated: it has 2608 bytes", NULL},
+    {"elf/library", 0, {{LOAD_1 + 8, 8, 0}, {LOAD_1 + 16, 8, 0}, {LOAD_1 + 32, 8, 0x468}}, "", NULL},
+    {"elf/library", 0, {{DYNAMIC + 32, 8, 0}}, "it has no dynamic section", NULL},
+    {"elf/library", 0, {{VERSIONS + 8, 4, 0xFFFFFF}}, "a version that it needs lies outside", NULL},
+    {"elf/library",
+     0,
+     {{VERSIONS + 2, 2, 2}, {VERSIONS + 28, 4, 0xFFFFFFFF}},
+     "a version that it needs lies outside",
+     NULL},
+    {"elf/library",
+     0,
+     {{CUDA + 24, 8, 0}, {CUDA + 32, 8, 2608}, {HIP + 24, 8, 0}, {HIP + 32, 8, 2608}},
+     "",
+     "its sections of GPU code are larger than the file"},
+    {"elf/library", 0, {{HIP + 32, 8, 0xFFFFFFFFFFFFFF00}}, "", NULL},
+    {"pe/library", 0, {{6, 2, 1025}}, "it has too many sections", NULL},
+    {"pe/library", 0, {{6, 2, 1024}}, "its header ends outside of it", NULL},
+    {"pe/library", 0, {{24, 2, 0x10B}}, "is a library for Windows of 32 bits", NULL},
+    {"pe/library", 0, {{22, 2, 0}}, "is a program, not a DLL", NULL},
+    {"pe/library", 0, {{0, 2, 0}}, "it has no PE header", NULL},
+    {"pe/library", 0, {{24 + 112, 4, 0x7FFFFFFF}}, "a table that it names lies outside of it", NULL},
+    {"pe/library", 0, {{24 + 120, 4, 0x7FFFFFFF}}, "a table that it names lies outside of it", NULL},
+    {"pe/library", 0, {{24 + 108, 4, 0}}, "", NULL}};
+
+START_TEST(numbers_out_of_range)
+{
+    for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+        const change *c = &changes[i];
+        khub__bytes file = seed(c->seed);
+        khub__objects objects;
+        khub_error err = {0};
+        apply(&file, c, *c->seed == 'p' ? (unsigned char)file.data[PE_AT] : 0);
+        int rc = khub__objects_read(&objects, &file, "k", &err);
+        ck_assert_msg((rc == KHUB_OK) == !*c->words && strstr(err.message, c->words), "%zu: %s", i,
+                      err.message);
+        if (rc == KHUB_OK) ck_assert_msg(!c->remark || remarks(&objects.items[0], c->remark), "%zu", i);
+        khub__objects_free(&objects);
+        khub__bytes_free(&file);
+    }
+}
+END_TEST
+
+static void put_at(char *data, size_t at, size_t bytes, uint64_t number)
+{
+    for (size_t i = 0; i < bytes; i++)
+        data[at + i] = (char)(number >> 8 * i);
+}
+
+/* PE: one section that is the whole file, in it `libraries` descriptors that all have the same name and the
+ * same list of `symbols` symbols by number. */
+static khub__bytes lists_over_each_other(size_t libraries, size_t symbols)
+{
+    enum { BYTES = 8192, HEADER = 64, OPTIONAL = HEADER + 24, ADDRESS = 0x10000, NAME = 1000, LIST = 4096 };
+    khub__bytes file = {calloc(1, BYTES), BYTES, 0};
+    char *data = file.data;
+    ck_assert_ptr_nonnull(data);
+    memcpy(data, "MZ", 2);
+    memcpy(data + HEADER, "PE", 2);
+    memcpy(data + NAME, "k.dll", 5);
+    put_at(data, 0x3C, 4, HEADER);
+    put_at(data, HEADER + 4, 2, 0x8664);
+    put_at(data, HEADER + 6, 2, 1);
+    put_at(data, HEADER + 20, 2, 240);
+    put_at(data, HEADER + 22, 2, 0x2000);
+    put_at(data, OPTIONAL, 2, 0x20B);
+    put_at(data, OPTIONAL + 108, 4, 16);
+    put_at(data, OPTIONAL + 120, 4, ADDRESS + 1024);
+    put_at(data, OPTIONAL + 240 + 12, 4, ADDRESS);
+    put_at(data, OPTIONAL + 240 + 16, 4, BYTES);
+    for (size_t i = 0; i < libraries; i++) {
+        put_at(data, 1024 + 20 * i, 4, ADDRESS + LIST);
+        put_at(data, 1024 + 20 * i + 12, 4, ADDRESS + NAME);
+    }
+    for (size_t i = 0; i < symbols; i++)
+        put_at(data, LIST + 8 * i, 8, 1ULL << 63 | i);
+    return file;
+}
+
+/* In all no more entries are read than the file has room for (1024), and the end of each list is one. */
+START_TEST(more_entries_than_bytes)
+{
+    static const struct {
+        size_t libraries, symbols;
+        int rc;
+    } table[] = {{1, 500, KHUB_OK}, {100, 8, KHUB_OK}, {2, 511, KHUB_E_FORMAT}, {100, 500, KHUB_E_FORMAT}};
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        khub__bytes file = lists_over_each_other(table[i].libraries, table[i].symbols);
+        khub__objects objects;
+        khub_error err = {0};
+        ck_assert_msg(khub__objects_read(&objects, &file, "k", &err) == table[i].rc, "%zu: %s", i,
+                      err.message);
+        if (table[i].rc == KHUB_OK)
+            ck_assert_str_eq(objects.items[0].needed.items[0], "k.dll");
+        else
+            ck_assert_ptr_nonnull(strstr(err.message, "a table that it names lies outside of it"));
+        khub__objects_free(&objects);
+        free(file.data);
+    }
+}
+END_TEST
+
 static int check_it(void *user, khub_error *err)
 {
     khub_check_report *report;
@@ -299,4 +441,5 @@ START_TEST(what_is_asked_wrongly)
 END_TEST
 
 UNIT("check", each_end_cut_off, each_number_changed, gpu_code_cut_off, bundles_within_each_other,
-     more_gpu_code_than_is_read, more_names_than_bytes, no_memory, a_report, what_is_asked_wrongly)
+     more_gpu_code_than_is_read, more_names_than_bytes, numbers_out_of_range, more_entries_than_bytes,
+     no_memory, a_report, what_is_asked_wrongly)

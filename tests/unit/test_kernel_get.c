@@ -268,6 +268,32 @@ START_TEST(a_policy_is_part_of_the_question)
 END_TEST
 
 /* A refusal is what was asked for, not an error. */
+/* The user's file counts for what is got for the first time: what is in the process can't be taken out. */
+START_TEST(a_policy_that_changes_later)
+{
+    asking a;
+    khub_error err = {0};
+    khub_kernel *kernel, *again;
+    char file[64];
+    begin_asking(&a);
+    snprintf(file, sizeof(file), "%s/trust.json", a.cache);
+    setenv("KHUB_TRUST_FILE", file, 1);
+    a.hub.policy = NULL;
+    ck_khub_ok(khub_policy_write(a.policy, file, &err), &err);
+    ck_khub_ok(khub_get(&kernel, "org/good@v1", &a.options, &err), &err);
+    ck_khub_ok(khub_policy_set_offline(a.policy, 1, &err), &err);
+    ck_khub_ok(khub_policy_write(a.policy, file, &err), &err);
+    ck_khub_ok(khub_get(&again, "org/good@v1", &a.options, &err), &err);
+    ck_assert_ptr_eq(khub_kernel_trust(again), khub_kernel_trust(kernel));
+    khub_kernel_close(again);
+    a.options.backend = "cpu"; /* another question */
+    ck_khub_fails(khub_get(&again, "org/good@v1", &a.options, &err), &err, KHUB_E_UNTRUSTED,
+                  "whether org is a trusted publisher");
+    khub_kernel_close(kernel);
+    end_asking(&a);
+}
+END_TEST
+
 START_TEST(a_verdict_without_loading)
 {
     asking a;
@@ -352,5 +378,5 @@ END_TEST
 
 UNIT("kernel_get", facts_of_a_kernel, functions_in_order, layers_of_a_kernel, names, relative_names,
      LOCAL_KERNELS_puts_one_in_the_place_of_another, no_build_fits, a_policy_is_part_of_the_question,
-     a_verdict_without_loading, every_allocation_of_a_verdict_fails, every_allocation_fails,
-     every_allocation_of_a_refusal_fails, every_allocation_of_a_description_fails)
+     a_policy_that_changes_later, a_verdict_without_loading, every_allocation_of_a_verdict_fails,
+     every_allocation_fails, every_allocation_of_a_refusal_fails, every_allocation_of_a_description_fails)
