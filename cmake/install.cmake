@@ -4,7 +4,7 @@ set(CMAKE_INSTALL_MESSAGE LAZY)
 
 install(TARGETS khub khub-model EXPORT khub LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS khub-cli DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS khub-probe khub-serve DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/khub)
+install(TARGETS khub-probe khub-serve khub-cli-model DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/khub)
 install(TARGETS khub-torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/khub/torch)
 install(DIRECTORY include/khub DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 # Messages name docs/…: that is here, with everything the pages link to.
@@ -44,7 +44,7 @@ set(staged ${KHUB_STAGE}/bin/khub)
 add_custom_command(OUTPUT ${staged}
     COMMAND ${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${KHUB_STAGE} -P ${CMAKE_BINARY_DIR}/cmake_install.cmake
     COMMAND ${CMAKE_COMMAND} -E touch ${staged}
-    DEPENDS khub khub-model khub-cli khub-probe khub-serve khub-torch ${packed} ${installed} LICENSE README.md CONTRIBUTING.md
+    DEPENDS khub khub-model khub-cli khub-cli-model khub-probe khub-serve khub-torch ${packed} ${installed} LICENSE README.md CONTRIBUTING.md
             ${CMAKE_BINARY_DIR}/cmake_install.cmake
     COMMENT "Staging into ${KHUB_STAGE}" VERBATIM)
 add_custom_target(stage ALL DEPENDS ${staged})

@@ -83,8 +83,8 @@ void khub__draft_discard(khub__draft *draft); /* NULL is a no-op */
  * in the environment replaces it. Static once found; NULL: no memory. */
 const char *khub__install_prefix(void);
 
-/* Directory of the library (or program) that holds this code; lib/ of KHUB_PREFIX when that is set. Static
- * once found; NULL: no memory. */
+/* The directory of libkhub: where this code was loaded from, or where khub's libraries are when it is inside
+ * one of khub's programs; that of KHUB_PREFIX when that is set. Static once found; NULL: no memory. */
 const char *khub__library_dir(void);
 
 #endif

@@ -70,8 +70,8 @@ static int print_help(const char *name)
     return EXIT_DONE;
 }
 
-/* argv[0] is the command. */
-static int run_command(int argc, char **argv)
+/* argv[0] is the command; `all` is what the program was started with. */
+static int run_command(int argc, char **argv, char **all)
 {
     const cli_command *command = find(argv[0]);
     if (!command) return unknown(argv[0]);
@@ -79,7 +79,7 @@ static int run_command(int argc, char **argv)
         fputs(command->help, stdout);
         return EXIT_DONE;
     }
-    if (command->needs_model && cli_model_open_library() != EXIT_DONE) return EXIT_FAILED;
+    if (command->needs_model && !cli_model.khub_model_open) return cli_become("khub-model", all);
     return command->contained ? cli_contain(command, argc, argv) : command->run(argc, argv);
 }
 
@@ -97,7 +97,7 @@ static int run(int argc, char **argv)
         printf("khub %s\n", khub_version());
         return EXIT_DONE;
     }
-    return run_command(argc - at, argv + at);
+    return run_command(argc - at, argv + at, argv);
 }
 
 static int flush_error; /* errno of the first flush that failed */

@@ -1,5 +1,5 @@
-/* libkhub-model, opened for the commands that need it: its headers at compile time, its functions by name. A
- * start of another command pays neither for it nor for what it is linked with. */
+/* The functions of libkhub-model, for the commands that need them. bin/khub has them not, so that a start of
+ * another command doesn't pay for them; it becomes libexec/khub/khub-model, the same command with them. */
 #ifndef CLI_MODEL_H
 #define CLI_MODEL_H
 
@@ -33,13 +33,9 @@
 
 #define CLI_MODEL_POINTER(name) __typeof__(&name) name;
 
-/* cli_model.khub_model_open(…) */
-extern struct cli_model_table {
+/* cli_model.khub_model_open(…); all NULL in bin/khub, where no command whose row says `needs_model` runs. */
+extern const struct cli_model_table {
     CLI_MODEL_FUNCTIONS(CLI_MODEL_POINTER)
 } cli_model;
-
-/* Fills in the table, before a command whose row says `needs_model` runs. EXIT_DONE, or EXIT_FAILED and said.
- */
-int cli_model_open_library(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char library_dir[4096], install_prefix[4096];
@@ -35,23 +36,46 @@ static int is_ours(struct dl_phdr_info *info, size_t size, void *file)
     return 0;
 }
 
+/* From the directory that this code is in, which is changed: that of the library, or of a program. */
+static void take(char *dir, int is_program)
+{
+    static const char *const homes[] = {"/" KHUB_BINDIR, "/" KHUB_LIBEXECDIR "/khub"};
+    put(library_dir, dir);
+    for (size_t i = 0; is_program && i < sizeof(homes) / sizeof(*homes); i++) {
+        size_t n = strlen(dir), tail = strlen(homes[i]);
+        if (n <= tail || strcmp(dir + n - tail, homes[i]) != 0) continue;
+        dir[n - tail] = 0;
+        put(install_prefix, dir);
+        snprintf(library_dir, sizeof(library_dir), "%s/" KHUB_LIBDIR, dir);
+        return;
+    }
+    cut_last(dir);
+    put(install_prefix, dir);
+}
+
+/* The file of this program, whose name for the loader is empty. */
+static char *program(void)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    path[n < 0 ? 0 : n] = 0;
+    return n > 0 ? strdup(path) : NULL;
+}
+
 /* Takes no memory of libkhub's: what a failing allocator left out would be missing for good. */
 static void find(void)
 {
     const char *set = getenv("KHUB_PREFIX"), *file = "";
     if (set && *set) {
         put(install_prefix, set);
-        snprintf(library_dir, sizeof(library_dir), "%s/lib", set);
+        snprintf(library_dir, sizeof(library_dir), "%s/" KHUB_LIBDIR, set);
         return;
     }
     dl_iterate_phdr(is_ours, &file);
-    char *real =
-        realpath(*file ? file : "/proc/self/exe", NULL); /* the C library's memory; "": the program */
+    char *real = *file ? realpath(file, NULL) : program(); /* the C library's memory */
     if (real) {
         cut_last(real);
-        put(library_dir, real);
-        cut_last(real);
-        put(install_prefix, real);
+        take(real, !*file);
     }
     free(real);
 }

@@ -23,7 +23,10 @@ enum { FLAGS = RTLD_LAZY | RTLD_GLOBAL };
  * NOLOAD with GLOBAL also lifts one that somebody opened for himself. */
 static void *find_loaded(void)
 {
-    void *handle = dlopen("libtvm_ffi.so", FLAGS | RTLD_NOLOAD);
+    khub__pool pool = {0};
+    const char *path = khub__loaded_path("libtvm_ffi.so", &pool);
+    void *handle = path ? dlopen(path, FLAGS | RTLD_NOLOAD) : NULL;
+    khub__pool_free(&pool);
     if (handle || !dlsym(RTLD_DEFAULT, "TVMFFIErrorMoveFromRaised")) return handle;
     return dlopen(NULL, RTLD_NOW);
 }
