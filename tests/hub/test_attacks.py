@@ -18,6 +18,7 @@ from small_hub import FAKES, VARIANT, Hub, files_of, khub
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "oracle"))
 from authority import Authority  # noqa: E402
+from changes import certificate_changes, checkpoint_changes, promise_changes, proof_changes, text_changes  # noqa: E402
 
 BUILD = f"build/{VARIANT}"
 LIBRARY = "_marks_cpu_fa4e000.so"
@@ -341,6 +342,27 @@ def test_signatures(case):
         assert found["signature"][0] == "accepted"
     assert "as a receipt says" in found["content"][1]
     case.refused("unknown-authority", words=("--trust-level", "signed"), offline=True)  # by another root it isn't
+
+
+def test_signatures_that_are_forged(case, tmp_path):
+    """One of each kind of those that tests/oracle/test_signature.py tells apart: here nothing runs."""
+    rows = [("workflow 'https://github.com/huggingface/kernels-community/.github/workflows/build.yaml@refs/pull/7/merge'", "identity"), ("key: not on the curve", "bad-key"),
+            ("no promise and no timestamps", "no-time"), ("begins a second later than used", "expired"), ("promise: over another entry", "forged-promise"),
+            ("checkpoint: changed after it was signed", "forged-checkpoint"), ("proof: index is the size", "bad-field"), ("promise: time after the year 9999", "bad-field"),
+            ("treeSize twice", "not-json")]
+    changes = {what: (kind, steps, reason) for what, kind, steps, reason in (
+        *text_changes(), *certificate_changes(), *proof_changes(), *checkpoint_changes("0.1", authority.old_log, authority.new_log), *promise_changes())}
+    case.serve(kernel("sha256", signed=lambda data: authority.sign(data, "0.3").encode()))
+    words = ("--trust-level", "signed", "--trusted-root", case.root)
+    case.loaded(*words)
+    local = tmp_path / "local"
+    shutil.copytree(case.snapshot, local)
+    case.loaded(*words, name=local)
+    for what, expected in rows:
+        kind, steps, reason = changes[what]
+        assert reason == expected, what
+        (local / BUILD / "metadata.json.sigstore").write_text(authority.sign((local / BUILD / "metadata.json").read_bytes(), kind, **steps))
+        case.refused(f"doesn't count ({reason})", name=local, words=words)
 
 
 def test_what_is_too_long(case):
