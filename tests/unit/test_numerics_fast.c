@@ -189,7 +189,9 @@ static void fill_beside(char *a, char *b, khub_dtype dtype, int wide, khub__form
     static char unused[8 * KHUB__BLOCK];
     fill_block(a, unused, dtype, count, form);
     for (size_t i = 0; i < count; i++) {
+        if (form % 8 == 7) a[(i + 1) * (size_t)f.bytes - 1] |= (char)0x80; /* none is positive */
         double y = near_number(f, khub__bits_at(a, i, f.bytes));
+        if (form % 8 == 7) y = -fabs(y);
         float narrow = (float)y;
         memcpy(b + i * (size_t)wide, wide == 4 ? (void *)&narrow : (void *)&y, (size_t)wide);
     }
