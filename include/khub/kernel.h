@@ -88,7 +88,7 @@ typedef struct khub_function_info {
     const char *name;
     const char *schema; /* the type schema of tvm-ffi's metadata, JSON; of an operator of Torch its schema as
                          * Torch writes it; NULL: none */
-    const char *doc;    /* NULL: none */
+    const char *doc;    /* NULL: none; of an operator of Torch that can't be called, why */
 } khub_function_info;
 
 /* The i-th function, by name in byte order; NULL past the last, or for lack of memory. Reading schema and doc

@@ -142,6 +142,13 @@ static char *schema_of(char *metadata)
     return schema;
 }
 
+static char *refused(const char *why)
+{
+    khub__text text = {0};
+    khub__text_addf(&text, "can't be called: %s", why);
+    return khub__text_take(&text);
+}
+
 const khub_function_info *khub_kernel_function_info(khub_kernel *kernel, size_t i)
 {
     const khub__library *library = kernel->library;
@@ -153,7 +160,8 @@ const khub_function_info *khub_kernel_function_info(khub_kernel *kernel, size_t 
         const khub__library_function *f = &library->functions[j];
         char *schema =
             f->signature ? khub__strdup(f->signature) : schema_of(text_of(f->schema, kernel, f->name));
-        infos[j] = (khub_function_info){f->name, schema, text_of(f->doc, kernel, f->name)};
+        char *doc = f->refusal ? refused(f->refusal) : text_of(f->doc, kernel, f->name);
+        infos[j] = (khub_function_info){f->name, schema, doc};
     }
     kernel->infos = infos;
     return &infos[i];

@@ -13,6 +13,7 @@ typedef struct khub__library_function {
     const char *name;
     khub_function function;
     const char *signature; /* an operator's schema; NULL: a function's, which is asked for it */
+    const char *refusal;   /* why the operator can't be called; NULL: it can */
     khub_call_fn schema;   /* __tvm_ffi__metadata_NAME; NULL: none */
     khub_call_fn doc;      /* __tvm_ffi__doc_NAME; NULL: none */
 } khub__library_function;

@@ -19,19 +19,15 @@ int khub__operators_check(const char *namespace, const char *path, khub_error *e
 }
 
 /* "ID::silu(Tensor x) -> Tensor" is that of silu. */
-static khub__library_function function_of(const khub__torch_operator *operator, const char * namespace)
+static khub__library_function function_of(const khub__torch_operator *op, const char *namespace)
 {
-    const char *schema = khub__torch_operator_schema(operator);
+    const char *schema = khub__torch_operator_schema(op);
     size_t n = strlen(namespace);
     if (!strncmp(schema, namespace, n) && !strncmp(schema + n, "::", 2)) schema += n + 2;
-    return (khub__library_function){.name = khub__torch_operator_name(operator),
-                                    .function =
-                                        {
-                                            khub__torch_call,
-                                            (void *)(uintptr_t)
-                                            operator},
-                                            .signature = schema,
-                                    };
+    return (khub__library_function){.name = khub__torch_operator_name(op),
+                                    .function = {khub__torch_call, (void *)(uintptr_t)op},
+                                    .signature = schema,
+                                    .refusal = khub__torch_operator_refusal(op)};
 }
 
 int khub__operators_read(khub__library_function **out, size_t *count, const char *namespace, const char *path,
