@@ -13,8 +13,15 @@ typedef struct call {
     int count;
     khub_kernel *kernel;
     khub_value result;
-    char *result_file; /* a returned tensor was saved there; NULL: it wasn't */
+    char **result_files; /* where the tensors of result_items were saved; NULL: that one wasn't */
 } call;
+
+/* What came back: the one value, or those of an array. */
+static const khub_value *result_items(const call *c, size_t *count)
+{
+    *count = 1;
+    return c->result.type == KHUB_TYPE_ARRAY ? khub_value_items(&c->result, count) : &c->result;
+}
 
 /* "REPO:FUNCTION", split in place at its last colon. */
 static int parse_target(call *c, char *target)
@@ -126,24 +133,37 @@ static int add_file(files *f, const call *c, const char *name, const khub_tensor
     return *path ? KHUB_OK : KHUB_E_NOMEM;
 }
 
-static int add_files(files *f, call *c)
+/* "result", or "result.0", "result.1", …, which no output can be called. */
+static int add_result(files *f, call *c, size_t i, const khub_value *item)
+{
+    char name[32] = "result";
+    const khub_tensor *tensor = khub_value_tensor(item);
+    if (!tensor) return KHUB_OK;
+    if (c->result.type == KHUB_TYPE_ARRAY) snprintf(name, sizeof(name), "result.%zu", i);
+    return add_file(f, c, name, tensor, &c->result_files[i]);
+}
+
+static int add_files(files *f, call *c, const khub_value *items, size_t count)
 {
     int rc = KHUB_OK;
     for (int i = 0; i < c->count && rc == KHUB_OK; i++) {
         cli_argument *a = &c->arguments[i];
         if (a->name) rc = add_file(f, c, a->name, &a->array.tensor, &a->saved);
     }
-    const khub_tensor *returned = khub_value_tensor(&c->result);
-    if (rc == KHUB_OK && returned && c->directory) rc = add_file(f, c, "result", returned, &c->result_file);
+    for (size_t i = 0; c->directory && i < count && rc == KHUB_OK; i++)
+        rc = add_result(f, c, i, &items[i]);
     return rc;
 }
 
 /* All of them or none. */
 static int save_all(call *c, khub_error *err)
 {
-    size_t most = (size_t)c->count + 1;
+    size_t count;
+    const khub_value *items = result_items(c, &count);
+    size_t most = (size_t)c->count + count + 1;
     files f = {calloc(most, sizeof(*f.paths)), calloc(most, sizeof(*f.tensors)), 0};
-    int rc = f.paths && f.tensors ? add_files(&f, c) : KHUB_E_NOMEM;
+    c->result_files = calloc(count + 1, sizeof(*c->result_files));
+    int rc = f.paths && f.tensors && c->result_files ? add_files(&f, c, items, count) : KHUB_E_NOMEM;
     if (rc == KHUB_OK) rc = khub_npy_write_all(f.paths, f.tensors, f.count, err);
     free(f.paths);
     free(f.tensors);
@@ -159,7 +179,25 @@ static void print_text(const call *c)
         cli_show_tensor(stdout, &a->array.tensor);
         putchar('\n');
     }
-    cli_show_value(stdout, &c->result, c->result_file);
+    size_t count;
+    const khub_value *items = result_items(c, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (c->result.type == KHUB_TYPE_ARRAY && items[i].type == KHUB_TYPE_NONE) puts("none");
+        cli_show_value(stdout, &items[i], c->result_files[i]);
+    }
+}
+
+static void print_result_json(const call *c)
+{
+    size_t count;
+    const khub_value *items = result_items(c, &count);
+    int is_array = c->result.type == KHUB_TYPE_ARRAY;
+    if (is_array) putchar('[');
+    for (size_t i = 0; i < count; i++) {
+        if (i) fputs(", ", stdout);
+        cli_show_value_json(stdout, &items[i], c->result_files[i]);
+    }
+    if (is_array) putchar(']');
 }
 
 static void print_json(const call *c)
@@ -174,7 +212,7 @@ static void print_json(const call *c)
         cli_json_text(stdout, head[i].text);
     }
     fputs(", \"result\": ", stdout);
-    cli_show_value_json(stdout, &c->result, c->result_file);
+    print_result_json(c);
     fputs(", \"outputs\": {", stdout);
     for (int i = 0, n = 0; i < c->count; i++) {
         const cli_argument *a = &c->arguments[i];
@@ -187,12 +225,16 @@ static void print_json(const call *c)
 
 static void free_call(call *c)
 {
+    size_t count;
+    result_items(c, &count);
+    for (size_t i = 0; c->result_files && i < count; i++)
+        free(c->result_files[i]);
+    free(c->result_files);
     khub_value_release(&c->result);
     khub_kernel_close(c->kernel);
     for (int i = 0; i < c->count; i++)
         cli_argument_free(&c->arguments[i]);
     free(c->arguments);
-    free(c->result_file);
 }
 
 static int run(int argc, char **argv)
@@ -246,6 +288,7 @@ const cli_command cli_call = {
             "    str:TEXT               text, as is anything that is none of the above\n\n"
             "What the function returns is printed. When it fails, nothing is written.\n\n"
             "    -o DIR            write there, and a tensor that the function returns as result.npy\n"
+            "                      (several: result.0.npy, result.1.npy, ...)\n"
             "    --json            {\"kernel\", \"variant\", \"function\", \"result\", \"outputs\": {NAME: "
             "{\"dtype\", "
             "\"shape\", \"file\"}}}\n"

@@ -127,7 +127,11 @@ static int show_scalar(FILE *to, const khub_value *value, int json)
 static void show_other(FILE *to, const khub_value *value)
 {
     char dtype[32];
-    if (value->type == KHUB_TYPE_DTYPE)
+    size_t count;
+    khub_value_items(value, &count);
+    if (value->type == KHUB_TYPE_ARRAY)
+        fprintf(to, "an array of %zu", count);
+    else if (value->type == KHUB_TYPE_DTYPE)
         fputs(khub_dtype_name(value->as.dtype, dtype), to);
     else if (value->type == KHUB_TYPE_DEVICE)
         fprintf(to, "device %d:%d", (int)value->as.device.type, (int)value->as.device.id);
