@@ -1,0 +1,59 @@
+"""From the start of a process to the first result of a Torch kernel on the CPU (tests/torch_kernels): khub call, beside Python's import torch with
+the same call. Goal: at most 0.35 s. Peak memory is the process's; khub's own, without a Torch kernel, stands beside it."""
+
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
+REPOS = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "torch", "repos")
+TORCH = os.environ["KHUB_TORCH"]
+ROUNDS = 15
+PYTHON = """
+import sys, numpy, torch
+torch.ops.load_library(sys.argv[1])
+with torch.no_grad():
+    print(torch.ops._stable_cpu_7357000.twice(torch.from_numpy(numpy.load(sys.argv[2]))))
+"""
+
+
+def run(command, null):
+    """Seconds and MB."""
+    start = time.perf_counter()
+    pid = os.posix_spawn(command[0], command, {**os.environ, "KHUB_TORCH_DIR": TORCH}, file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)])
+    _, status, usage = os.wait4(pid, 0)
+    assert status == 0, (command, status)
+    return time.perf_counter() - start, usage.ru_maxrss * 1024 / 1e6
+
+
+def main():
+    import numpy
+
+    if not (REPOS.is_dir() and os.path.isdir(TORCH)):
+        print("not measured: the Torch kernels of the tests aren't built (./dev test builds them)")
+        return
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as null:
+        x = os.path.join(folder, "x.npy")
+        numpy.save(x, numpy.ones((1, 8), "float32"))
+        (library,) = (REPOS / "stable").glob("build/*/*.so")
+        ways = {
+            "khub call, built-in kernel": [KHUB, "call", "khub/activation:relu", "out=float32[1,8]", x, "-o", folder],
+            "khub call, Torch kernel": [KHUB, "call", f"{REPOS / 'stable'}:twice", x, "-o", folder],
+            "khub call, Torch kernel, -z now": [KHUB, "call", f"{REPOS / 'full'}:relu", x, "-o", folder],
+            "Python, import torch": [sys.executable, "-c", PYTHON, str(library), x],
+        }
+        taken = {name: [] for name in ways}
+        for round in range(ROUNDS + 1):  # the first brings the files into memory
+            for name, command in ways.items():
+                if round < 6 or "Python" not in name:
+                    taken[name].append(run(command, null.fileno()))
+        print(f"{'':34}{'best':>8}{'median':>9}{'memory':>10}")
+        for name, all in taken.items():
+            times = [t for t, _ in all[1:]]
+            print(f"{name:34}{min(times):7.3f}s{statistics.median(times):8.3f}s{min(m for _, m in all):7.0f} MB")
+
+
+main()
