@@ -64,7 +64,7 @@ void small_calls(void)
 
 __attribute__((constructor)) static void registered(void)
 {
-    library *lib;
+    static library *lib; /* for good, as C++'s static objects are */
     must(SMALL_BEGIN(SMALL_REGISTERS, __FILE__, __LINE__, &lib));
     must(aoti_torch_library_def(lib, SMALL_SCHEMA));
     must(torch_library_impl(lib, "short_text", short_text, (uint64_t)VERSION << 32));

@@ -177,9 +177,20 @@ static void scale_(Tensor x, double factor)
     set(x, map(x, [&](float e) { return (float)factor * e; }));
 }
 
-static std::tuple<Tensor, Tensor, int64_t> several(Tensor x)
+static std::tuple<Tensor, Tensor> several(Tensor x)
 {
-    return {tensor_of(x, map(x, twice_of)), tensor_of(x, map(x, [](float e) { return -e; })), x.numel()};
+    return {tensor_of(x, map(x, twice_of)), tensor_of(x, map(x, [](float e) { return -e; }))};
+}
+
+/* The same from both ends. */
+static std::tuple<int64_t, Tensor, int64_t> between(Tensor x)
+{
+    return {x.dim(), twice(x), x.numel()};
+}
+
+static std::tuple<Tensor, int64_t> mixed(Tensor x)
+{
+    return {twice(x), x.numel()};
 }
 
 static list<Tensor> pieces(Tensor x, int64_t n)
@@ -266,7 +277,9 @@ LIBRARY(TEST_NAMESPACE, m)
     m.def("twice.int(int x) -> int");
     m.def("twice.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)");
     m.def("scale_(Tensor(a!) x, float factor) -> ()");
-    m.def("several(Tensor x) -> (Tensor twice, Tensor minus, int count)");
+    m.def("several(Tensor x) -> (Tensor twice, Tensor minus)");
+    m.def("between(Tensor x) -> (int, Tensor, int)");
+    m.def("mixed(Tensor x) -> (Tensor, int)");
     m.def("pieces(Tensor x, int n=2) -> Tensor[]");
     m.def("perhaps(Tensor x, bool there=True) -> Tensor?");
     m.def("perhaps_int(int x) -> int?");
@@ -307,6 +320,8 @@ IMPLEMENTATION(TEST_NAMESPACE, CPU, m)
     m.impl("twice.out", TORCH_BOX(&twice_out));
     m.impl("scale_", TORCH_BOX(&scale_));
     m.impl("several", TORCH_BOX(&several));
+    m.impl("between", TORCH_BOX(&between));
+    m.impl("mixed", TORCH_BOX(&mixed));
     m.impl("pieces", TORCH_BOX(&pieces));
     m.impl("perhaps", TORCH_BOX(&perhaps));
     m.impl("kinds", TORCH_BOX(&kinds));
