@@ -212,7 +212,7 @@ static int judge(khub__torch *out, const khub__places *places, khub__pool *pool)
 void khub__torch_check_backend(khub__torch *torch, const khub__backend *backend, const khub__places *places,
                                khub__pool *pool)
 {
-    khub__reach reach;
+    khub__reach reach = {0};
     const char *cpu = torch->info.path;
     if (torch->info.presence != KHUB_FOUND || !backend || backend != torch->backend ||
         !strcmp(backend->name, "cpu"))

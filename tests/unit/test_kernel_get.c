@@ -376,7 +376,30 @@ START_TEST(every_allocation_of_a_description_fails)
 }
 END_TEST
 
-UNIT("kernel_get", facts_of_a_kernel, functions_in_order, layers_of_a_kernel, names, relative_names,
-     LOCAL_KERNELS_puts_one_in_the_place_of_another, no_build_fits, a_policy_is_part_of_the_question,
-     a_policy_that_changes_later, a_verdict_without_loading, every_allocation_of_a_verdict_fails,
-     every_allocation_fails, every_allocation_of_a_refusal_fails, every_allocation_of_a_description_fails)
+/* What was asked for by name and can't be had is an error; a build that isn't for Torch does without. */
+START_TEST(a_libtorch_of_ones_choice)
+{
+    khub_kernel *kernel;
+    khub_error err = {0};
+    khub_platform *platform = fake_platform();
+    khub_get_options options;
+    KHUB_INIT(&options);
+    options.platform = platform;
+    options.torch = "/nowhere";
+    ck_khub_fails(khub_get(&kernel, fake_repository("good"), &options, &err), &err, KHUB_E_LOAD,
+                  "libtorch: /nowhere/lib/libtorch_cpu.so isn't there");
+    options.no_torch = 1;
+    ck_khub_fails(khub_get(&kernel, fake_repository("good"), &options, &err), &err, KHUB_E_INVAL,
+                  "khub_get_options.torch and khub_get_options.no_torch at once");
+    options.torch = NULL;
+    ck_khub_ok(khub_get(&kernel, fake_repository("good"), &options, &err), &err);
+    khub_kernel_close(kernel);
+    khub_platform_free(platform);
+}
+END_TEST
+
+UNIT("kernel_get", a_libtorch_of_ones_choice, facts_of_a_kernel, functions_in_order, layers_of_a_kernel,
+     names, relative_names, LOCAL_KERNELS_puts_one_in_the_place_of_another, no_build_fits,
+     a_policy_is_part_of_the_question, a_policy_that_changes_later, a_verdict_without_loading,
+     every_allocation_of_a_verdict_fails, every_allocation_fails, every_allocation_of_a_refusal_fails,
+     every_allocation_of_a_description_fails)

@@ -14,7 +14,9 @@ static khub__pool pool;
 static khub__torch find(khub__places *places)
 {
     khub__torch torch;
-    setenv("KHUB_TORCH_DIR", getenv("KHUB_TORCH"), 1);
+    const char *dir = getenv("KHUB_TORCH");
+    ck_assert_ptr_nonnull(dir);
+    setenv("KHUB_TORCH_DIR", dir, 1);
     khub__places_open(places, "", &pool);
     khub__find_torch(&torch, places, &pool);
     ck_assert_msg(torch.info.presence == KHUB_FOUND, "%s", torch.info.reason);
