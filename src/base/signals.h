@@ -1,8 +1,11 @@
-/* The names of signals. One source per operating system. */
+/* Signals that a library's code ends a process by. One source per operating system. */
 #ifndef BASE_SIGNALS_H
 #define BASE_SIGNALS_H
 
 /* "SIGSEGV", for those that a library's code ends a process by; NULL: another one. Static. */
 const char *khub__signal_name(int number);
+
+/* They end this process from now on, whatever the program, or a library that it loaded, does about them. */
+void khub__signals_end_it(void);
 
 #endif

@@ -2,8 +2,9 @@
 #ifndef MEASURE_TRIAL_H
 #define MEASURE_TRIAL_H
 
+#include "base/contained.h"
 #include "measure/cases.h"
-#include "measure/contained.h"
+#include "measure/watched.h"
 #include "model/threads.h"
 
 #include <khub/compare.h>

@@ -3,7 +3,8 @@
 #include "failing_memory.h"
 
 #include "measure/accuracy.h"
-#include "measure/contained.h"
+#include "base/contained.h"
+#include "measure/watched.h"
 #include "measure/element.h"
 #include "measure/reference.h"
 #include "measure/report.h"

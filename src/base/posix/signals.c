@@ -14,3 +14,10 @@ const char *khub__signal_name(int number)
         if (known[i].number == number) return known[i].name;
     return NULL;
 }
+
+void khub__signals_end_it(void)
+{
+    static const int numbers[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        signal(numbers[i], SIG_DFL);
+}

@@ -1,4 +1,4 @@
-#include "measure/contained.h"
+#include "base/contained.h"
 
 #include "base/error.h"
 #include "base/signals.h"
@@ -12,7 +12,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -29,64 +28,11 @@ void khub__shared_free(void *memory, size_t bytes)
     if (memory) munmap(memory, bytes);
 }
 
-static struct {
-    int contained; /* this process is a child of khub__contain */
-    khub__fault *fault;
-    const khub__guarded *buffers;
-    int count;
-} watched;
+static int contained;
 
-/* 1 and 0: writing, reading; -1: not known. */
-static int is_write(const void *context)
+int khub__is_contained(void)
 {
-#if defined(__linux__) && defined(__x86_64__)
-    return (int)(((const ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] >> 1 &
-                 1); /* bit 1 of a page fault */
-#else
-    (void)context;
-    return -1;
-#endif
-}
-
-/* Tells what was touched; then the process ends as it would have. */
-static void on_fault(int number, siginfo_t *info, void *context)
-{
-    for (int i = 0; i < watched.count && watched.fault; i++) {
-        int64_t at;
-        if (watched.fault->hit || !khub__guarded_owns(&watched.buffers[i], info->si_addr, &at)) continue;
-        watched.fault->buffer = i;
-        watched.fault->at = at;
-        watched.fault->inside =
-            at >= 0 && (size_t)at < (size_t)watched.buffers[i].rows * watched.buffers[i].width;
-        watched.fault->is_write = is_write(context);
-        watched.fault->hit = 1;
-    }
-    signal(number, SIG_DFL);
-    raise(number); /* delivered when this returns; what was raised, and no access, wouldn't come again */
-}
-
-/* A stack overflow needs another stack to be told on. */
-static void handle_faults(void)
-{
-    static char stack[1 << 16];
-    const stack_t other = {.ss_sp = stack, .ss_size = sizeof(stack)};
-    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    static const int others[] = {SIGABRT, SIGILL, SIGFPE, SIGTRAP};
-    sigaltstack(&other, NULL);
-    sigaction(SIGSEGV, &action, NULL);
-    sigaction(SIGBUS, &action, NULL);
-    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-        signal(others[i], SIG_DFL);
-}
-
-void khub__watch(khub__fault *fault, const khub__guarded *buffers, int count)
-{
-    watched.count = 0;
-    watched.fault = fault;
-    watched.buffers = buffers;
-    watched.count = buffers ? count : 0;
-    if (watched.contained && buffers)
-        handle_faults(); /* whatever the program, or a library it loaded, does about its own */
+    return contained;
 }
 
 /* Status of a child that has done its work: a kernel that calls exit() doesn't choose it by chance. */
@@ -114,8 +60,8 @@ static _Noreturn void run(void (*work)(void *user), void *user, pid_t parent)
     (void)parent;
     setpgid(0, 0);                      /* so that what a kernel starts can be ended with it */
     dup2(STDERR_FILENO, STDOUT_FILENO); /* stdout is the caller's, and a kernel may print */
-    watched.contained = 1;
-    handle_faults();
+    contained = 1;
+    khub__signals_end_it();
     work(user);
     fflush(NULL);
     _exit(DONE);

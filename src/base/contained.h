@@ -1,9 +1,12 @@
 /* Work in a child process, so that what crashes, hangs or leaves there ends nothing else. One source per
  * operating system. */
-#ifndef MEASURE_CONTAINED_H
-#define MEASURE_CONTAINED_H
+#ifndef BASE_CONTAINED_H
+#define BASE_CONTAINED_H
 
-#include "measure/guarded.h"
+#include <khub/error.h>
+
+#include <stddef.h>
+#include <stdint.h>
 
 /* Zeroed memory that this process and its children have in common. NULL: there is none. */
 void *khub__shared_new(size_t bytes);
@@ -21,7 +24,8 @@ typedef struct khub__end {
     int number;
 } khub__end;
 
-/* Runs work(user) in a child. `user` and what it writes to for this process to see must be shared. *beat,
+/* Runs work(user) in a child, in which signals do what they do where nobody says otherwise, and what is
+ * printed goes to stderr. `user` and what it writes to for this process to see must be shared. *beat,
  * shared, is a sign of life: when it is odd and stays what it is for `limit_ms`, the child hangs. KHUB_E_IO:
  * no child could be started. */
 int khub__contain(khub__end *end, void (*work)(void *user), void *user, const volatile uint64_t *beat,
@@ -30,17 +34,7 @@ int khub__contain(khub__end *end, void (*work)(void *user), void *user, const vo
 /* "SIGSEGV (Segmentation fault)". */
 const char *khub__end_words(const khub__end *end, char words[100]);
 
-/* An access to a guard page, told before the process ends by it. */
-typedef struct khub__fault {
-    int hit;
-    int buffer;   /* which of those watched */
-    int64_t at;   /* in bytes from its first element */
-    int inside;   /* 1: an element of a frozen one */
-    int is_write; /* -1: the processor doesn't say */
-} khub__fault;
-
-/* In the child: writes *fault (shared) when one of `buffers` is touched beside its memory. Both are borrowed
- * until called again; NULL: nobody is watched. */
-void khub__watch(khub__fault *fault, const khub__guarded *buffers, int count);
+/* 1: this process is a child of khub__contain. */
+int khub__is_contained(void);
 
 #endif
