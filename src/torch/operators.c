@@ -66,7 +66,8 @@ static void names_free(cpp_names *names)
     if (names->begin) khub__shim.operator_delete(names->begin);
 }
 
-/* The dispatcher's entry for an operator, as text. 0: there is no such operator. */
+/* The dispatcher's entry for an operator, as text: longer than a string has room for, so that it may be
+ * moved. 0: there is no such operator. */
 static int describe(cpp_string *out, const char *name, const char *overload)
 {
     cpp_found (*find)(void *dispatcher, const cpp_name *name);

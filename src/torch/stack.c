@@ -15,9 +15,10 @@ typedef struct inner {
     int shares;
 } inner;
 
+/* What it is wrapped in; t->wraps isn't 0. */
 static const khub__schema_wrap *outer(const inner *t)
 {
-    return t->wraps ? &t->type->wraps[t->wraps - 1] : NULL;
+    return &t->type->wraps[t->wraps - 1];
 }
 
 static inner unwrap(const inner *t)
@@ -253,7 +254,7 @@ static int put(uint64_t *out, const inner *t, const khub_value *v, khub_error *e
 static int put_optional(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
 {
     inner item = unwrap(t);
-    uint64_t value;
+    uint64_t value = 0;
     *out = 0;
     if (v->type == KHUB_TYPE_NONE) return KHUB_OK;
     int rc = put(&value, &item, v, err);
@@ -324,9 +325,8 @@ static int put_list(uint64_t *out, const inner *t, const khub_value *v, khub_err
 
 static int put(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
 {
-    const khub__schema_wrap *wrap = outer(t);
-    if (!wrap) return putters[t->type->kind](out, t, v, err);
-    return wrap->is_list ? put_list(out, t, v, err) : put_optional(out, t, v, err);
+    if (t->wraps == 0) return putters[t->type->kind](out, t, v, err);
+    return outer(t)->is_list ? put_list(out, t, v, err) : put_optional(out, t, v, err);
 }
 
 int khub__stack_put(uint64_t *out, const khub__schema_type *type, const khub_value *value, int shares,
@@ -398,11 +398,10 @@ static int put_default_list(uint64_t *out, const inner *t, const khub__schema *s
 static int put_default(uint64_t *out, const inner *t, const khub__schema *schema, const khub__schema_value *d,
                        khub_error *err)
 {
-    const khub__schema_wrap *wrap = outer(t);
-    if (!wrap) return put_default_base(out, t, d, err);
-    if (wrap->is_list) return put_default_list(out, t, schema, d, err);
+    if (t->wraps == 0) return put_default_base(out, t, d, err);
+    if (outer(t)->is_list) return put_default_list(out, t, schema, d, err);
     inner item = unwrap(t);
-    uint64_t value;
+    uint64_t value = 0;
     *out = 0;
     if (d->kind == KHUB__SCHEMA_NONE) return KHUB_OK;
     int rc = put_default(&value, &item, schema, d, err);
@@ -452,10 +451,9 @@ static void drop_list(const inner *t, khub__aten_list *list)
 
 static void drop(const inner *t, uint64_t from)
 {
-    const khub__schema_wrap *wrap = outer(t);
-    if (wrap && wrap->is_list) {
+    if (t->wraps && outer(t)->is_list) {
         drop_list(t, (khub__aten_list *)(uintptr_t)from);
-    } else if (wrap) {
+    } else if (t->wraps) {
         inner item = unwrap(t);
         if (from) drop(&item, open_optional(from));
     } else if (t->type->kind == KHUB__SCHEMA_TENSOR) {
@@ -569,9 +567,8 @@ static int take_list(khub_value *out, const inner *t, khub__aten_list *list, khu
 
 static int take(khub_value *out, const inner *t, uint64_t from, khub_error *err)
 {
-    const khub__schema_wrap *wrap = outer(t);
-    if (!wrap) return take_base(out, t->type, from, err);
-    if (wrap->is_list) return take_list(out, t, (khub__aten_list *)(uintptr_t)from, err);
+    if (t->wraps == 0) return take_base(out, t->type, from, err);
+    if (outer(t)->is_list) return take_list(out, t, (khub__aten_list *)(uintptr_t)from, err);
     if (!from) return KHUB_OK;
     inner item = unwrap(t);
     return take(out, &item, open_optional(from), err);

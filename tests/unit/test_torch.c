@@ -65,14 +65,18 @@ static const khub_tensor *tensor_of(const khub_value *v, int32_t ndim, const int
 }
 
 /* The elements of a compact tensor of float32 are these; releases it. */
-static void check_floats(khub_value v, int32_t ndim, const int64_t *shape, const float *expected)
+static void check_floats(khub_value v, int32_t ndim, const int64_t *shape, const float *expected,
+                         int64_t count)
 {
     const khub_tensor *t = tensor_of(&v, ndim, shape);
     ck_assert(t->dtype.code == KHUB_DTYPE_FLOAT && t->dtype.bits == 32 && khub_tensor_is_compact(t));
-    for (int64_t i = 0; i < khub_tensor_count(t); i++)
+    ck_assert_int_eq(khub_tensor_count(t), count);
+    for (int64_t i = 0; i < count; i++)
         ck_assert_double_eq_tol(((float *)t->data)[i], expected[i], 1e-6);
     khub_value_release(&v);
 }
+
+#define FLOATS(...) (const float[]){__VA_ARGS__}, COUNT(((const float[]){__VA_ARGS__}))
 
 static khub_value list_of(const khub_value *items, size_t count)
 {
@@ -128,7 +132,7 @@ static void one_operator(void)
     khub_tensor t = khub_tensor_f32(x, 1, of_three);
     for (int i = 0; i < 3; i++)
         y[i] = x[i] / (1 + expf(-x[i]));
-    check_floats(CALL("silu", khub_arg_tensor(&t)), 1, of_three, y);
+    check_floats(CALL("silu", khub_arg_tensor(&t)), 1, of_three, y, 3);
     const khub__torch_operator *op = find("aten", "silu");
     ck_assert_str_eq(khub__torch_operator_name(op), "silu");
     ck_assert_str_eq(khub__torch_operator_schema(op), "aten::silu(Tensor self) -> Tensor");
@@ -143,18 +147,18 @@ static void tensors(void)
     khub_tensor t = khub_tensor_f32(six, 2, two_three);
     int64_t strides[2] = {1, 2}; /* [[1, 3, 5], [2, 4, 6]] */
     t.strides = strides;
-    check_floats(CALL("sum.dim_IntList", khub_arg_tensor(&t), khub_arg_none()), 0, NULL, (float[]){21});
+    check_floats(CALL("sum.dim_IntList", khub_arg_tensor(&t), khub_arg_none()), 0, NULL, FLOATS(21));
     khub_value dim = list_of((const khub_value[]){khub_arg_int(1)}, 1);
-    check_floats(CALL("sum.dim_IntList", khub_arg_tensor(&t), dim), 1, (int64_t[]){2}, (float[]){9, 12});
+    check_floats(CALL("sum.dim_IntList", khub_arg_tensor(&t), dim), 1, (int64_t[]){2}, FLOATS(9, 12));
     khub_value_release(&dim);
     khub_tensor rest = khub_tensor_f32(six, 1, of_three);
     rest.byte_offset = 3 * sizeof(float);
-    check_floats(CALL("relu", khub_arg_tensor(&rest)), 1, of_three, (float[]){4, 5, 6});
+    check_floats(CALL("relu", khub_arg_tensor(&rest)), 1, of_three, FLOATS(4, 5, 6));
     khub_tensor scalar = khub_tensor_f32(six + 1, 0, NULL);
-    check_floats(CALL("neg", khub_arg_tensor(&scalar)), 0, NULL, (float[]){-2});
+    check_floats(CALL("neg", khub_arg_tensor(&scalar)), 0, NULL, FLOATS(-2));
     int64_t nothing[2] = {0, 3};
     khub_tensor empty = khub_tensor_f32(NULL, 2, nothing);
-    check_floats(CALL("neg", khub_arg_tensor(&empty)), 2, nothing, NULL);
+    check_floats(CALL("neg", khub_arg_tensor(&empty)), 2, nothing, NULL, 0);
     static const char *const dtypes[] = {"float32",       "bfloat16",   "float16", "int64",  "int32",
                                          "float64",       "bool",       "uint8",   "int8",   "int16",
                                          "complex64",     "complex128", "uint16",  "uint32", "uint64",
@@ -176,31 +180,31 @@ static void kinds_of_arguments(void)
     khub_tensor t = khub_tensor_f32(six, 2, two_three);
     khub_value x = khub_arg_tensor(&t), shape = ints(3, 2);
     /* ints: a list, a shape, a tensor of int64, one for all */
-    check_floats(CALL("reshape", x, shape), 2, three_two, six);
+    check_floats(CALL("reshape", x, shape), 2, three_two, six, 6);
     struct {
         khub__object header;
         khub__shape_cell cell;
     } object = {{.counts = 1}, {three_two, 2}};
     khub_value as_shape = khub_value_of(KHUB_TYPE_SHAPE, 0);
     as_shape.as.ptr = &object;
-    check_floats(CALL("reshape", x, as_shape), 2, three_two, six);
+    check_floats(CALL("reshape", x, as_shape), 2, three_two, six, 6);
     int64_t spread[4] = {3, 0, 2, 0}, stride[1] = {2};
     khub_tensor as_tensor = khub_tensor_over(spread, khub_dtype_of(KHUB_DTYPE_INT, 64), 1, (int64_t[]){2});
     as_tensor.strides = stride;
-    check_floats(CALL("reshape", x, khub_arg_tensor(&as_tensor)), 2, three_two, six);
+    check_floats(CALL("reshape", x, khub_arg_tensor(&as_tensor)), 2, three_two, six, 6);
     float image[16] = {0};
     khub_tensor in = khub_tensor_f32(image, 4, (int64_t[]){1, 1, 4, 4});
     check_floats(CALL("avg_pool2d", khub_arg_tensor(&in), khub_arg_int(4)), 4, (int64_t[]){1, 1, 1, 1},
-                 (float[]){0});
+                 FLOATS(0));
     khub_value_release(&shape);
     /* float and bool, given and by default; a string; optionals */
-    check_floats(CALL("nan_to_num", x, khub_arg_float(0.5), khub_arg_int(7)), 2, two_three, six);
+    check_floats(CALL("nan_to_num", x, khub_arg_float(0.5), khub_arg_int(7)), 2, two_three, six, 6);
     khub_value y = CALL("all.dim", x, khub_arg_int(0), khub_arg_bool(1));
     ck_assert_int_eq(tensor_of(&y, 2, (int64_t[]){1, 3})->dtype.code, KHUB_DTYPE_BOOL);
     khub_value_release(&y);
     float g = 0.5f * (1 + tanhf(sqrtf(2 / 3.14159265f) * (1 + 0.044715f)));
     khub_tensor one = khub_tensor_f32(six, 1, (int64_t[]){1});
-    check_floats(CALL("gelu", khub_arg_tensor(&one), khub_arg_string("tanh")), 1, (int64_t[]){1}, &g);
+    check_floats(CALL("gelu", khub_arg_tensor(&one), khub_arg_string("tanh")), 1, (int64_t[]){1}, &g, 1);
     /* dtype by value and name, layout, device, memory format */
     khub_value dtype = khub_value_of(KHUB_TYPE_DTYPE, 0);
     dtype.as.dtype = khub_dtype_of(KHUB_DTYPE_FLOAT, 64);
@@ -221,12 +225,12 @@ static void kinds_of_arguments(void)
     /* lists of tensors, with and without holes; a None where a Scalar could be */
     khub_value both = list_of((const khub_value[]){x, x}, 2);
     khub_value catted = CALL("cat", both, khub_arg_int(1));
-    check_floats(catted, 2, (int64_t[]){2, 6}, (float[]){1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6});
+    check_floats(catted, 2, (int64_t[]){2, 6}, FLOATS(1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6));
     khub_value_release(&both);
     int64_t row = 1;
     khub_tensor index = khub_tensor_over(&row, khub_dtype_of(KHUB_DTYPE_INT, 64), 1, (int64_t[]){1});
     khub_value holes = list_of((const khub_value[]){khub_arg_none(), khub_arg_tensor(&index)}, 2);
-    check_floats(CALL("index.Tensor", x, holes), 2, (int64_t[]){2, 1}, (float[]){2, 5});
+    check_floats(CALL("index.Tensor", x, holes), 2, (int64_t[]){2, 1}, FLOATS(2, 5));
     khub_value_release(&holes);
 }
 
@@ -536,7 +540,7 @@ static void optional_results(void)
 {
     khub_tensor t = khub_tensor_f32(six, 1, of_three);
     khub_value x = khub_arg_tensor(&t);
-    check_floats(KERNEL("perhaps", x), 1, of_three, (float[]){2, 4, 6});
+    check_floats(KERNEL("perhaps", x), 1, of_three, FLOATS(2, 4, 6));
     ck_assert_int_eq(KERNEL("perhaps", x, khub_arg_bool(0)).type, KHUB_TYPE_NONE);
     ck_assert_int_eq(KERNEL("perhaps_int", khub_arg_int(5)).as.i64, 5);
     ck_assert_int_eq(KERNEL("perhaps_int", khub_arg_int(-5)).type, KHUB_TYPE_NONE);
@@ -625,16 +629,16 @@ static void older_ones(void)
     khub__shim.delete_value = NULL;
     khub_tensor t = khub_tensor_f32(six, 2, two_three);
     khub_value x = khub_arg_tensor(&t);
-    check_floats(CALL("relu", x), 2, two_three, six);
+    check_floats(CALL("relu", x), 2, two_three, six, 6);
     results_as_arguments();
-    check_floats(KERNEL("perhaps", x), 2, two_three, (float[]){2, 4, 6, 8, 10, 12});
+    check_floats(KERNEL("perhaps", x), 2, two_three, FLOATS(2, 4, 6, 8, 10, 12));
     khub_tensor weight = khub_tensor_f32(six, 2, (int64_t[]){1, 3}),
                 bias = khub_tensor_f32(six, 1, (int64_t[]){1});
     check_floats(CALL("linear", x, khub_arg_tensor(&weight), khub_arg_tensor(&bias)), 2, (int64_t[]){2, 1},
-                 (float[]){15, 33});
-    check_floats(CALL("linear", x, khub_arg_tensor(&weight)), 2, (int64_t[]){2, 1}, (float[]){14, 32});
+                 FLOATS(15, 33));
+    check_floats(CALL("linear", x, khub_arg_tensor(&weight)), 2, (int64_t[]){2, 1}, FLOATS(14, 32));
     ck_call_fails("RuntimeError: aten::mm: failed; libtorch says why on stderr", "mm", x, x);
-    check_floats(CALL("reshape", x, list), 2, three_two, six);
+    check_floats(CALL("reshape", x, list), 2, three_two, six, 6);
     khub__shim.new_list = NULL; /* 2.10 */
     khub__shim.new_string = NULL;
     ck_call_fails("\"shape\", a list can be passed from Torch 2.10 on", "reshape", x, list);
