@@ -15,42 +15,11 @@
  * never called. A kernel names the libraries that it needs. */
 enum { FLAGS = RTLD_LAZY | RTLD_LOCAL };
 
-/* Where missing libraries come from: the start of a file's name, and the package that has it. */
-static const struct {
-    const char *library, *package;
-} packages[] = {
-    {"libcudart", "nvidia-cuda-runtime"},
-    {"libcupti", "nvidia-cuda-cupti"},
-    {"libcublas", "nvidia-cublas"},
-    {"libcudnn", "nvidia-cudnn"},
-    {"libcufft", "nvidia-cufft"},
-    {"libcurand", "nvidia-curand"},
-    {"libcusolver", "nvidia-cusolver"},
-    {"libcusparseLt", "nvidia-cusparselt"},
-    {"libcusparse", "nvidia-cusparse"},
-    {"libnccl", "nvidia-nccl"},
-    {"libnvshmem", "nvidia-nvshmem"},
-    {"libnvrtc", "nvidia-cuda-nvrtc"},
-    {"libnvToolsExt", "nvidia-nvtx"},
-    {"libcufile", "nvidia-cufile"},
-    {"libnvJitLink", "nvidia-nvjitlink"},
-    {"libgomp", "torch"},
-    {"libc10", "torch"},
-    {"libtorch", "torch"},
-};
-
-static const char *package_of(const char *words)
-{
-    for (size_t i = 0; words && i < sizeof(packages) / sizeof(*packages); i++)
-        if (strncmp(words, packages[i].library, strlen(packages[i].library)) == 0) return packages[i].package;
-    return NULL;
-}
-
+/* What it needs was looked at before (platform/torch.h). */
 static int fail_to_load(khub_error *err, const char *path)
 {
-    const char *words = dlerror(), *package = package_of(words);
-    return khub__fail(err, KHUB_E_LOAD, "%s: %s%s%s%s", path, words ? words : "can't be loaded",
-                      package ? " (it is in the package " : "", package ? package : "", package ? ")" : "");
+    const char *words = dlerror();
+    return khub__fail(err, KHUB_E_LOAD, "%s: %s", path, words ? words : "can't be loaded");
 }
 
 static int has_stand_in; /* 1: ours is the one that kernels find by the name libtorch.so */
