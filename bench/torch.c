@@ -132,14 +132,15 @@ static double by_shim(const contender *c)
 static double by_khub(const contender *c)
 {
     khub_tensor tensors[3];
+    khub_value args[3] = {khub_arg_none()}, result;
+    khub_error err = {0};
+    for (int t = 0; t < c->tensors; t++) {
+        tensors[t] = khub_tensor_f32(numbers[c->keeps && t == c->tensors - 1 ? 2 : t], 2, shape);
+        args[t] = khub_arg_tensor(&tensors[t]);
+    }
     double start = seconds();
     for (int i = 0; i < CALLS; i++) {
-        khub_value args[3] = {khub_arg_int(i)}, result;
-        for (int t = 0; t < c->tensors; t++) {
-            tensors[t] = khub_tensor_f32(numbers[c->keeps && t == c->tensors - 1 ? 2 : t], 2, shape);
-            args[t] = khub_arg_tensor(&tensors[t]);
-        }
-        khub_error err = {0};
+        if (!c->tensors) args[0] = khub_arg_int(i);
         if (khub_function_call(&c->f, args, c->tensors ? c->tensors : 1, &result, &err) != KHUB_OK)
             die(err.message);
         if (c->gives) seen += khub_value_tensor(&result)->shape[1];
