@@ -162,6 +162,7 @@ static int group_slots(khub__decision *d, khub_error *err)
     mark_layers(d);
     for (size_t i = 0; i < d->layers->count; i++) {
         const khub_slot *slot = d->layers->slots[i];
+        khub__slots_ask_ahead(d->layers, i);
         int rc = take_group(&d->choices[i].group, d, slot, err);
         if (rc != KHUB_OK) return rc;
         d->choices[i].group->slots++;
@@ -307,9 +308,11 @@ static int is_asked(const khub__choice *choice)
 static int try_slots(khub__decision *d, khub_error *err)
 {
     int rc = KHUB_OK;
-    for (size_t i = 0; i < d->layers->count && rc == KHUB_OK; i++)
+    for (size_t i = 0; i < d->layers->count && rc == KHUB_OK; i++) {
+        khub__slots_ask_ahead(d->layers, i);
         if (is_next(d, i) && is_asked(&d->choices[i]))
             rc = try_slot(&d->choices[i], d, d->layers->slots[i], err);
+    }
     return rc;
 }
 

@@ -148,6 +148,7 @@ static void apply(khub__decision *d, const khub_kernelize_options *options)
 {
     for (size_t i = 0; i < d->layers->count; i++) {
         khub_slot *slot = d->layers->slots[i];
+        khub__slots_ask_ahead(d->layers, i);
         atomic_store_explicit(&slot->retries, options->on_error == KHUB_ON_ERROR_STANDARD,
                               memory_order_relaxed);
         khub__slot_fill(d->layers, slot, d->choices[i].filling);

@@ -78,6 +78,7 @@ static void fill(khub_report *report, const khub__decision *d)
     for (size_t i = 0; i < d->layers->count && !report->pool.failed; i++) {
         const khub__choice *choice = &d->choices[i], *run = choice->run;
         const khub_slot *slot = d->layers->slots[i];
+        khub__slots_ask_ahead(d->layers, i);
         const khub_slot_report *line = line_of(&report->pool, run ? run : choice);
         if (!line) return;
         khub_slot_report *own = &report->lines[i];

@@ -76,6 +76,18 @@ struct khub_layers {
     khub_filling *replaced; /* that nothing uses, but calls may still run in */
 };
 
+/* For whoever goes through all slots, once for each `i`: they lie anywhere in memory, their paths elsewhere,
+ * and what the next ones are looked at for comes while this one is. */
+static inline void khub__slots_ask_ahead(const khub_layers *layers, size_t i)
+{
+    enum { SLOT = 8, PATH = 4, LINE = 64 };
+    if (i + SLOT >= layers->count) return;
+    const char *slot = (const char *)layers->slots[i + SLOT];
+    __builtin_prefetch(slot);
+    __builtin_prefetch(slot + LINE);
+    __builtin_prefetch(layers->slots[i + PATH]->path);
+}
+
 /* Fills in what the layer knows of an axis whose parts name arguments it has: min_ndim. */
 void khub__axis_complete(khub_slot_axis *axis, const khub__layer_def *layer);
 
