@@ -5,20 +5,40 @@
 
 #include <stdlib.h>
 
-/* Names as Transformers has them, where there are such. Beside the built-in kernels nothing of its own
- * default mapping can be called from C: its repositories hold torch extensions, or Python (docs/layers.md).
- */
+/* Names as Transformers has them, where there are such. On the CPU the built-in kernels; on CUDA what
+ * Transformers' own default mapping has and a C program can call, an operator for Torch that takes (out, x).
+ * Most of that mapping is Python, or takes what no layer has (docs/layers.md). */
 static const struct {
-    const char *layer, *kernel; /* on the CPU */
+    const char *layer, *on_cpu, *operator; /* of kernels-community/activation@v1; NULL: none */
 } rows[] = {
-    {"RMSNorm", "khub/norm"},          {"AddRMSNorm", "khub/norm"},       {"LayerNorm", "khub/norm"},
-    {"AddLayerNorm", "khub/norm"},     {"GeLU", "khub/activation"},       {"GeluTanh", "khub/activation"},
-    {"SiLU", "khub/activation"},       {"QuickGELU", "khub/activation"},  {"ReLU", "khub/activation"},
-    {"SiluAndMul", "khub/activation"}, {"GeluAndMul", "khub/activation"}, {"Softmax", "khub/softmax"},
-    {"rotary_pos_emb", "khub/rotary"}, {"Attention", "khub/attention"},   {"Linear", "khub/linear"},
-    {"LinearGeLU", "khub/linear"},     {"LinearGeluTanh", "khub/linear"}, {"LinearSiLU", "khub/linear"},
-    {"LinearReLU", "khub/linear"},     {"RMSNormLinear", "khub/linear"},
+    {"RMSNorm", "khub/norm", NULL},
+    {"AddRMSNorm", "khub/norm", NULL},
+    {"LayerNorm", "khub/norm", NULL},
+    {"AddLayerNorm", "khub/norm", NULL},
+    {"GeLU", "khub/activation", "gelu"},
+    {"GeluTanh", "khub/activation", "gelu_tanh"},
+    {"SiLU", "khub/activation", "silu"},
+    {"QuickGELU", "khub/activation", "gelu_quick"},
+    {"ReLU", "khub/activation", NULL},
+    {"SiluAndMul", "khub/activation", "silu_and_mul"},
+    {"GeluAndMul", "khub/activation", "gelu_and_mul"},
+    {"Softmax", "khub/softmax", NULL},
+    {"rotary_pos_emb", "khub/rotary", NULL},
+    {"Attention", "khub/attention", NULL},
+    {"Linear", "khub/linear", NULL},
+    {"LinearGeLU", "khub/linear", NULL},
+    {"LinearGeluTanh", "khub/linear", NULL},
+    {"LinearSiLU", "khub/linear", NULL},
+    {"LinearReLU", "khub/linear", NULL},
+    {"RMSNormLinear", "khub/linear", NULL},
 };
+
+static json_t *make_row(size_t i)
+{
+    if (!rows[i].operator) return json_pack("{s:s}", "cpu", rows[i].on_cpu);
+    return json_pack("{s:s, s:{s:s, s:s, s:[s,s]}}", "cpu", rows[i].on_cpu, "cuda", "kernel",
+                     "kernels-community/activation@v1", "function", rows[i].operator, "args", "out", "x");
+}
 
 int khub_mapping_builtin(khub_mapping **out, khub_error *err)
 {
@@ -28,7 +48,7 @@ int khub_mapping_builtin(khub_mapping **out, khub_error *err)
     *out = NULL;
     json_t *root = json_object();
     for (size_t i = 0; root && i < sizeof(rows) / sizeof(*rows); i++)
-        if (json_object_set_new(root, rows[i].layer, json_pack("{s:s}", "cpu", rows[i].kernel)) != 0) {
+        if (json_object_set_new(root, rows[i].layer, make_row(i)) != 0) {
             json_decref(root);
             root = NULL;
         }

@@ -13,15 +13,21 @@ def shown(*words, status=0, **options):
 
 
 def test_the_default_mapping():
-    """Each of its kernels is one that is staged; as JSON it is a mapping like any other."""
+    """Each of its kernels for the CPU is one that is staged, those for CUDA are operators of one that Transformers has too; as JSON it is
+    a mapping like any other."""
     table = shown()
     default = json.loads(shown("--json"))
-    assert len(table.splitlines()) == len(default) > 0
+    operators = {"GeLU": "gelu", "GeluTanh": "gelu_tanh", "SiLU": "silu", "QuickGELU": "gelu_quick", "SiluAndMul": "silu_and_mul",
+                 "GeluAndMul": "gelu_and_mul"}
     for layer, value in default.items():
-        assert list(value) == ["cpu"] and f"{layer} " in table
-        assert khub("get", value["cpu"]).returncode == 0
-    assert shown("--device", "cuda") == ""
-    assert shown("--device", "cpu", "--mode", "training|compile") == table  # what a kernel can do is layers.json's
+        assert f"{layer} " in table and khub("get", value.pop("cpu")).returncode == 0
+        operator = {"kernel": "kernels-community/activation@v1", "function": operators.get(layer), "args": ["out", "x"]}
+        assert value == ({"cuda": operator} if layer in operators else {})
+    assert len(default) > len(operators) and len(table.splitlines()) == len(default) + len(operators)
+    assert len(shown("--device", "cuda").splitlines()) == len(operators)
+    on_cpu = [line.split() for line in table.splitlines() if "  cpu  " in line]
+    applies = shown("--device", "cpu", "--mode", "training|compile")
+    assert [line.split() for line in applies.splitlines()] == on_cpu  # what a kernel can do is layers.json's
     assert shown("default", env={"DISABLE_KERNEL_MAPPING": "1"}) == ""
 
 
