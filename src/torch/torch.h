@@ -15,6 +15,9 @@ int khub__torch_open(const khub_library_info *from, int for_cuda, khub_error *er
 /* 1: it is open, for CUDA if `for_cuda`. Any thread. */
 int khub__torch_is_open(int for_cuda);
 
+/* 1: it was in the process before khub opened it, so that others use it too. Any thread. */
+int khub__torch_is_shared(void);
+
 /* How many threads an operator may use, all of them together in one call; also of libtorch's own BLAS. Said
  * before libtorch is open it counts when it is. Any thread. */
 void khub__torch_set_threads(int threads);

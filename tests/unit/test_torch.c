@@ -407,7 +407,7 @@ static void *call_in_thread(void *user)
         wrong += ((float *)khub_value_tensor(&result)->data)[0] != 1;
         khub_value_release(&result);
     }
-    return (void *)(wrong + !khub__shim.grad_is_enabled());
+    return (void *)(wrong + khub__shim.grad_is_enabled()); /* nobody else has this libtorch */
 }
 
 static void threads(void)

@@ -19,6 +19,7 @@ enum { FLAGS = RTLD_LAZY | RTLD_LOCAL };
 static int fail_to_load(khub_error *err, const char *path)
 {
     const char *words = dlerror();
+    if (words && !strncmp(words, path, strlen(path))) return khub__fail(err, KHUB_E_LOAD, "%s", words);
     return khub__fail(err, KHUB_E_LOAD, "%s: %s", path, words ? words : "can't be loaded");
 }
 
@@ -69,15 +70,17 @@ static int open_cuda(const char *path, khub_error *err)
     return rc;
 }
 
-int khub__torch_library_open(void **out, const khub_library_info *from, int for_cuda, khub_error *err)
+int khub__torch_library_open(void **out, int *was_there, const khub_library_info *from, int for_cuda,
+                             khub_error *err)
 {
     *out = dlopen("libtorch_cpu.so", FLAGS | RTLD_NOLOAD);
-    int is_loaded = *out != NULL, rc = is_loaded ? check_loaded(*out, from->path, err) : KHUB_OK;
-    khub__log(KHUB_LOG_DEBUG, "load", from->path, is_loaded ? "is in the process" : "loading it");
+    *was_there = *out != NULL;
+    int rc = *was_there ? check_loaded(*out, from->path, err) : KHUB_OK;
+    khub__log(KHUB_LOG_DEBUG, "load", from->path, *was_there ? "is in the process" : "loading it");
     if (rc == KHUB_OK && for_cuda) rc = open_cuda(from->path, err);
     /* what brought libtorch may lack these, which kernels need */
-    if (rc == KHUB_OK && (!is_loaded || !dlsym(RTLD_DEFAULT, "PyModule_Create2"))) rc = open_stand_in(err);
-    if (rc != KHUB_OK || is_loaded) return rc;
+    if (rc == KHUB_OK && (!*was_there || !dlsym(RTLD_DEFAULT, "PyModule_Create2"))) rc = open_stand_in(err);
+    if (rc != KHUB_OK || *was_there) return rc;
     *out = dlopen(from->path, FLAGS);
     return *out ? KHUB_OK : fail_to_load(err, from->path);
 }
