@@ -17,8 +17,10 @@ static int take_number(const char **at, int64_t *whole, int *more)
 {
     const char *start = *at;
     *whole = *more = 0;
-    for (; **at >= '0' && **at <= '9'; ++*at)
-        if ((*whole = *whole * 10 + (**at - '0')) > LARGEST) return 0;
+    for (; **at >= '0' && **at <= '9'; ++*at) {
+        if (*whole > LARGEST / 10) return 0;
+        *whole = *whole * 10 + (**at - '0');
+    }
     if (*at == start) return 0;
     while (**at == '.') {
         start = ++*at;

@@ -71,6 +71,7 @@ START_TEST(ranges)
         {"<0", NULL, NULL},
         {">=1,<=1,!=1", NULL, NULL},
         {">=1000000000000000000", NULL, NULL},
+        {"!=99999999999999999999999999", NULL, NULL},
         {">=1,", NULL, NULL},
         {">=1,,<2", NULL, NULL},
         {">=", NULL, NULL},
