@@ -1,19 +1,9 @@
 #include "tensor/copy.h"
 
+#include "tensor/array.h"
 #include "tensor/strided.h"
 
 #include <stdio.h>
-
-/* " (2, 3)" behind what stands in `buffer` already. */
-static void add_shape(char *buffer, size_t bytes, const khub_tensor *tensor)
-{
-    size_t at = strlen(buffer);
-    for (int32_t i = 0; i < tensor->ndim && at < bytes; i++) {
-        int n = snprintf(buffer + at, bytes - at, "%s%lld", i ? ", " : "(", (long long)tensor->shape[i]);
-        at += n > 0 ? (size_t)n : 0;
-    }
-    if (at < bytes) snprintf(buffer + at, bytes - at, tensor->ndim ? ")" : "()");
-}
 
 static int same_shape(const khub_tensor *a, const khub_tensor *b)
 {
@@ -35,11 +25,9 @@ const char *khub__copy_refusal(char *buffer, size_t bytes, const khub_tensor *to
         return buffer;
     }
     if (same_shape(to, from)) return NULL;
-    snprintf(buffer, bytes, "is ");
-    add_shape(buffer, bytes, from);
-    if (strlen(buffer) + 4 < bytes) strcat(buffer, ", ");
-    add_shape(buffer, bytes, to);
-    if (strlen(buffer) + 16 < bytes) strcat(buffer, " is expected");
+    char shape[128], wanted[128];
+    snprintf(buffer, bytes, "is %s, %s is expected", khub__shape_text(shape, from->ndim, from->shape),
+             khub__shape_text(wanted, to->ndim, to->shape));
     return buffer;
 }
 
