@@ -39,7 +39,7 @@ static void print_table(const khub_compare_layer *layer)
 {
     printf("  %-8s  %-10s %6s %10s  %9s %9s  %9s %9s  %9s  %s\n", "dtype", "values", "cases", "elements",
            "worst ULP", "mean",
-           strcmp(layer->other, "standard") && strcmp(layer->other, "torch") ? "other's" : layer->other,
+           !strcmp(layer->other, "standard") || !strcmp(layer->other, "torch") ? layer->other : "other's",
            "mean", "same bits", "NaN, inf wrong");
     for (size_t i = 0; i < layer->row_count; i++)
         print_row(&layer->rows[i]);

@@ -154,8 +154,8 @@ static int is_version(int64_t version, const khub__wanted *wanted)
 static void judge_foreign(const khub__judging *j)
 {
     const khub__remote *remote = remote_of(j);
-    const khub__wanted *wanted = remote ? &remote->wanted : NULL;
-    if (!j->proof.foreign) return;
+    if (!remote || !j->proof.foreign) return;
+    const khub__wanted *wanted = &remote->wanted;
     const char *fault = NULL;
     if (j->way->locked)
         fault = "a lock means one commit";

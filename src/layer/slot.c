@@ -292,8 +292,9 @@ int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const 
     khub_value own[KHUB__MAX_ARGS];
     if (n != filling->arg_count) return wrong_count(slot, n, err);
     if (filling->run) return filling->run(slot, filling, args, n, err);
-    const khub_value *output = filling->returned_arg < 0 ? NULL : &args[filling->returned_arg];
-    n -= output != NULL;
+    const khub_value *given = args;
+    int32_t returned = filling->returned_arg;
+    n -= returned >= 0;
     if (!filling->in_order) {
         for (int32_t i = 0; i < n; i++)
             own[i] = args[filling->order[i]];
@@ -302,8 +303,8 @@ int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const 
     const khub_slot *outer = running.slot; /* of a function that calls slots itself */
     const khub_filling *outer_filling = running.filling;
     running.slot = slot, running.filling = filling;
-    int rc = output ? call_returning(slot, filling, args, n, output, err)
-                    : call_function(slot, filling, args, n, err);
+    int rc = returned >= 0 ? call_returning(slot, filling, args, n, &given[returned], err)
+                           : call_function(slot, filling, args, n, err);
     running.slot = outer, running.filling = outer_filling;
     return rc;
 }
