@@ -14,8 +14,9 @@ typedef struct contender {
     const khub_slot *slot; /* that f is in */
 } contender;
 
-static double by_pointer(const contender *c)
+static double by_pointer(const void *contestant)
 {
+    const contender *c = contestant;
     double start = seconds();
     khub_call_fn call = *(khub_call_fn volatile const *)&c->f.call;
     for (int i = 0; i < CALLS; i++) {
@@ -25,8 +26,9 @@ static double by_pointer(const contender *c)
     return (seconds() - start) * 1e9 / CALLS;
 }
 
-static double by_khub(const contender *c)
+static double by_khub(const void *contestant)
 {
+    const contender *c = contestant;
     double start = seconds();
     for (int i = 0; i < CALLS; i++) {
         khub_value result;
@@ -35,25 +37,21 @@ static double by_khub(const contender *c)
     return (seconds() - start) * 1e9 / CALLS;
 }
 
-static double by_slot(const contender *c)
+static double by_slot(const void *contestant)
 {
+    const contender *c = contestant;
     double start = seconds();
     for (int i = 0; i < CALLS; i++)
         if (khub_slot_call(c->slot, c->args, c->n, NULL) != KHUB_OK) exit(1);
     return (seconds() - start) * 1e9 / CALLS;
 }
 
-static void compare(const char *name, double (*way)(const contender *), const contender *c)
+static void compare(const char *name, double (*way)(const void *), const contender *c)
 {
     static double pointer[ROUNDS], khub[ROUNDS], more[ROUNDS];
-    for (int i = -10; i < ROUNDS; i++) {
-        int keep = i < 0 ? 0 : i, first = i & 1; /* each goes first in turn; the first rounds warm up */
-        double a = first ? by_pointer(c) : 0, b = way(c);
-        if (!first) a = by_pointer(c);
-        pointer[keep] = a;
-        khub[keep] = b;
-        more[keep] = b - a;
-    }
+    take_turns(pointer, khub, ROUNDS, by_pointer, way, c);
+    for (int i = 0; i < ROUNDS; i++)
+        more[i] = khub[i] - pointer[i];
     qsort(pointer, ROUNDS, sizeof(double), by_size);
     qsort(khub, ROUNDS, sizeof(double), by_size);
     qsort(more, ROUNDS, sizeof(double), by_size);

@@ -42,4 +42,17 @@ static inline timing measure(void (*run)(void *), void *user, double budget)
     return (timing){taken[0], taken[count / 2]};
 }
 
+/* Two ways of doing one thing, `rounds` times in turn, each first in every other round so that a slow moment
+ * hits both, after ten rounds to warm up. What a round of each took, by round. */
+static inline void take_turns(double *a, double *b, int rounds, double (*one)(const void *),
+                              double (*other)(const void *), const void *thing)
+{
+    for (int i = -10; i < rounds; i++) {
+        int keep = i < 0 ? 0 : i;
+        if (i & 1) a[keep] = one(thing);
+        b[keep] = other(thing);
+        if (!(i & 1)) a[keep] = one(thing);
+    }
+}
+
 #endif

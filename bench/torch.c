@@ -107,9 +107,10 @@ static void look_at(aten_tensor *t)
     seen += sizes[1] + steps[0] + ndim + dtype;
 }
 
-/* Autograd is off for all of the calls; khub turns it off for each and leaves it to the host otherwise. */
-static double by_shim(const contender *c)
+/* Autograd is off, as khub leaves it. */
+static double by_shim(const void *contestant)
 {
+    const contender *c = contestant;
     double start = seconds();
     shim.set_autograd(false);
     for (int i = 0; i < CALLS; i++) {
@@ -125,12 +126,12 @@ static double by_shim(const contender *c)
             shim.delete((aten_tensor *)(uintptr_t)stack[0]);
         }
     }
-    shim.set_autograd(true);
     return (seconds() - start) * 1e9 / CALLS;
 }
 
-static double by_khub(const contender *c)
+static double by_khub(const void *contestant)
 {
+    const contender *c = contestant;
     khub_tensor tensors[3];
     khub_value args[3] = {khub_arg_none()}, result;
     khub_error err = {0};
@@ -152,14 +153,9 @@ static double by_khub(const contender *c)
 static void compare(const contender *c)
 {
     static double shims[ROUNDS], khubs[ROUNDS], ratios[ROUNDS];
-    for (int i = -10; i < ROUNDS; i++) {
-        int keep = i < 0 ? 0 : i, first = i & 1; /* each goes first in turn; the first rounds warm up */
-        double a = first ? by_shim(c) : 0, b = by_khub(c);
-        if (!first) a = by_shim(c);
-        shims[keep] = a;
-        khubs[keep] = b;
-        ratios[keep] = b / a;
-    }
+    take_turns(shims, khubs, ROUNDS, by_shim, by_khub, c);
+    for (int i = 0; i < ROUNDS; i++)
+        ratios[i] = khubs[i] / shims[i];
     qsort(shims, ROUNDS, sizeof(double), by_size);
     qsort(khubs, ROUNDS, sizeof(double), by_size);
     qsort(ratios, ROUNDS, sizeof(double), by_size);
