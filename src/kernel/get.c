@@ -12,8 +12,6 @@
 #include "kernel/needs.h"
 #include "kernel/place.h"
 #include "kernel/runtime.h"
-#include "platform/platform.h"
-#include "torch/torch.h"
 #include "trust/held.h"
 #include "trust/trust.h"
 #include "variant/name.h"
@@ -150,30 +148,11 @@ static int open_for_tvm_ffi(khub_kernel *kernel, const char *path, const khub__p
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);
 }
 
-static const khub_library_info *torch_of(const khub_platform *platform)
-{
-    return khub__platform_library_of(platform, "libtorch");
-}
-
-/* The libtorch of the platform that the build was chosen for; where that has none (it describes another
- * machine), this machine's. */
-static int open_torch(const khub_get_options *options, int for_cuda, khub_error *err)
-{
-    const khub_platform *machine;
-    khub_platform *owned = NULL;
-    int rc = khub__machine(&machine, &owned, options, 1, err);
-    const khub_library_info *torch = rc == KHUB_OK ? torch_of(machine) : NULL;
-    if (rc == KHUB_OK && !torch) rc = khub__this_machine(&machine, 1, err);
-    if (rc == KHUB_OK) rc = khub__torch_open(torch ? torch : torch_of(machine), for_cuda, err);
-    khub_platform_free(owned);
-    return rc;
-}
-
 /* Its operators' namespace is the build's id. */
 static int open_for_torch(khub_kernel *kernel, const char *path, const khub__judging *judging,
                           const khub__proven *proven, const khub_get_options *options, khub_error *err)
 {
-    int rc = open_torch(options, !strcmp(judging->metadata.backend, "cuda"), err);
+    int rc = khub__machine_open_torch(options, !strcmp(judging->metadata.backend, "cuda"), err);
     if (rc != KHUB_OK) return rc;
     return khub__library_open(&kernel->library, path, judging->metadata.id, proven, err);
 }

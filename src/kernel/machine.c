@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "platform/platform.h"
+#include "torch/torch.h"
 
 /* A platform is data, and JSON is its form. */
 int khub__machine_copy(khub_platform **out, const khub_platform *platform, khub_error *err)
@@ -37,5 +39,22 @@ int khub__machine(const khub_platform **out, khub_platform **owned, const khub_g
         *owned = NULL;
     }
     *out = *owned;
+    return rc;
+}
+
+static const khub_library_info *torch_of(const khub_platform *platform)
+{
+    return khub__platform_library_of(platform, "libtorch");
+}
+
+int khub__machine_open_torch(const khub_get_options *options, int for_cuda, khub_error *err)
+{
+    const khub_platform *machine;
+    khub_platform *owned = NULL;
+    int rc = khub__machine(&machine, &owned, options, 1, err);
+    const khub_library_info *torch = rc == KHUB_OK ? torch_of(machine) : NULL;
+    if (rc == KHUB_OK && !torch) rc = khub__this_machine(&machine, 1, err);
+    if (rc == KHUB_OK) rc = khub__torch_open(torch ? torch : torch_of(machine), for_cuda, err);
+    khub_platform_free(owned);
     return rc;
 }

@@ -24,4 +24,8 @@ int khub__this_machine(const khub_platform **out, int torch, khub_error *err);
 /* The same when somebody looked already; NULL: not yet. Costs nothing. Any thread. */
 const khub_platform *khub__known_machine(void);
 
+/* Opens the libtorch of the platform that a build was chosen for; where that has none (it describes another
+ * machine), this machine's. khub__machine's and khub__torch_open's errors. */
+int khub__machine_open_torch(const khub_get_options *options, int for_cuda, khub_error *err);
+
 #endif

@@ -6,10 +6,8 @@
 #include "kernel/machine.h"
 #include "ops/args.h"
 #include "ops/whose.h"
-#include "platform/platform.h"
 #include "torch/call.h"
 #include "torch/operators.h"
-#include "torch/torch.h"
 
 #include <stdatomic.h>
 
@@ -311,17 +309,10 @@ static int run(void *self, const khub_value *args, int32_t n, khub_value *result
     return khub__op_open(&op, r->layer, args, n) ? -1 : r->run(r, &op, args);
 }
 
-static int open_torch(khub_error *err)
-{
-    const khub_platform *machine;
-    int rc = khub__this_machine(&machine, 1, err);
-    return rc == KHUB_OK ? khub__torch_open(khub__platform_library_of(machine, "libtorch"), 0, err) : rc;
-}
-
 /* Whoever looks finds the same. */
 static int prepare(recipe *r, khub_error *err)
 {
-    int rc = open_torch(err);
+    int rc = khub__machine_open_torch(&(khub_get_options){0}, 0, err);
     for (int i = 0; rc == KHUB_OK && i < OPERATORS && r->names[i]; i++) {
         const khub__torch_operator *found = NULL;
         rc = khub__torch_operator_find(&found, "aten", r->names[i], err);
