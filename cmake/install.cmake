@@ -19,6 +19,9 @@ if(KHUB_TVM_FFI)
     install(CODE "file(CREATE_LINK ${versioned} \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libtvm_ffi.so\" SYMBOLIC)")
 endif()
 
+# Well-known machines, for --platform and khub matrix.
+install(DIRECTORY platforms DESTINATION ${CMAKE_INSTALL_DATADIR}/khub FILES_MATCHING PATTERN "*.json")
+
 # Whom signatures of kernels are judged by.
 if(EXISTS "${KHUB_TRUSTED_ROOT}")
     install(FILES "${KHUB_TRUSTED_ROOT}" DESTINATION ${CMAKE_INSTALL_DATADIR}/khub)
@@ -39,7 +42,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/khub-config.cmake ${CMAKE_CURRENT_BINA
 
 # Every build ends with the stage. It is made anew when something that is installed has changed.
 get_property(packed GLOBAL PROPERTY khub_packed)
-file(GLOB_RECURSE installed CONFIGURE_DEPENDS include/khub/*.h docs/*.md examples/*)
+file(GLOB_RECURSE installed CONFIGURE_DEPENDS include/khub/*.h docs/*.md examples/* platforms/*.json)
 set(staged ${KHUB_STAGE}/bin/khub)
 add_custom_command(OUTPUT ${staged}
     COMMAND ${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${KHUB_STAGE} -P ${CMAKE_BINARY_DIR}/cmake_install.cmake

@@ -65,6 +65,14 @@ KHUB_API int khub_platform_read(khub_platform **out, const char *path, khub_erro
 KHUB_API int khub_platform_parse(khub_platform **out, const char *json, size_t length, const char *name,
                                  khub_error *err);
 
+/* The platforms of well-known machines that come with khub, share/khub/platforms/NAME.json: reads the one
+ * called `name` ("h100"). KHUB_E_NOTFOUND lists them, or names the nearest; else as khub_platform_read. */
+KHUB_API int khub_platform_known(khub_platform **out, const char *name, khub_error *err);
+
+/* Their names, sorted. One allocation, freed with khub_free; NULL after a failure, KHUB_E_NOTFOUND (khub is
+ * installed without them), KHUB_E_IO, KHUB_E_NOMEM. */
+KHUB_API int khub_platform_known_names(char ***names, size_t *count, khub_error *err);
+
 /* As JSON that khub_platform_parse reads back to an equal platform; freed with khub_free. NULL: no memory. */
 KHUB_API char *khub_platform_json(const khub_platform *platform);
 
@@ -82,6 +90,8 @@ KHUB_API int khub_platform_select(khub_platform *platform, const char *backend, 
 KHUB_API int khub_platform_use_torch(khub_platform *platform, const char *dir, khub_error *err);
 
 /* Facts. Strings are the platform's, valid until it is freed; NULL where unknown. */
+/* Which machine it is, for people, where its file says so: "NVIDIA H100 (Hopper), driver of CUDA 13.0". */
+KHUB_API const char *khub_platform_about(const khub_platform *platform);
 KHUB_API const char *khub_platform_os(const khub_platform *platform);   /* "linux" */
 KHUB_API const char *khub_platform_arch(const khub_platform *platform); /* "x86_64" */
 /* The backend that counts, as builds are named: "cu128", "cpu"; its name alone ("xpu") when its version is

@@ -22,6 +22,7 @@ typedef struct khub_decision {
     const char *name; /* of the variant: "tvm-ffi01-cpu-x86_64-linux" */
     khub_decision_kind kind;
     const char *reason; /* NULL when accepted without a remark */
+    unsigned met;       /* rules of docs/variants.md that it meets before the one that rejects it */
 } khub_decision;
 
 /* All builds with their decisions, in order of preference: accepted, needs Python, rejected, not

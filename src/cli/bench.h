@@ -9,8 +9,8 @@
 void cli_bench_table(FILE *to, const khub_bench *bench);
 void cli_bench_json(FILE *to, const khub_bench *bench);
 
-/* A chart for a page, light or dark: SVG without scripts and fonts of its own. */
-void cli_bench_chart(FILE *to, const khub_bench *bench);
+/* A chart of a khub_bench (svg.h). */
+void cli_bench_chart(FILE *to, const void *bench);
 
 /* Per second, by the median; 0: unknown. */
 double cli_bench_rate(double amount, const khub_timing *timing);

@@ -2,6 +2,7 @@
 #include "bench.h"
 
 #include "model.h"
+#include "svg.h"
 
 #include <math.h>
 
@@ -9,7 +10,6 @@ enum {
     MARGIN = 20,
     NAMES_LEAST = 230, /* before the bars; wider where names are longer, up to */
     NAMES_MOST = 480,
-    LETTER = 7, /* the width of a letter of a name, or a little less */
     PLOT = 340,
     NUMBERS = 216, /* the column behind the bars */
     TOP = 98,
@@ -31,23 +31,6 @@ typedef struct chart {
     int standard; /* 1: the standard function was */
     int limits;   /* 1: the axis reaches to what the machine can do in some case */
 } chart;
-
-static void xml_text(FILE *to, const char *text)
-{
-    while (*text) {
-        size_t plain = strcspn(text, "&<>\"\n\t");
-        cli_text(to, text, plain);
-        text += plain;
-        if (!*text) break;
-        fputs(*text == '&'   ? "&amp;"
-              : *text == '<' ? "&lt;"
-              : *text == '>' ? "&gt;"
-              : *text == '"' ? "&quot;"
-                             : " ",
-              to);
-        text++;
-    }
-}
 
 /* Above this many operations a byte no machine of today waits for its memory. */
 #define COMPUTES 8
@@ -76,14 +59,6 @@ static double limit(const chart *ch, const khub_bench_case *c)
     return (ch->flops ? cli_model.khub_bench_machine_of(ch->bench)->fma_flops : c->copy) / 1e9;
 }
 
-static int length_of(const char *text)
-{
-    int count = 0;
-    for (; *text; text++)
-        count += (*text & 0xC0) != 0x80; /* not what continues a letter */
-    return count;
-}
-
 /* The limit is shown where that doesn't make the bars much shorter. */
 static void scale(chart *ch)
 {
@@ -97,7 +72,8 @@ static void scale(chart *ch)
         bars = fmax(bars, fmax(rate(ch, c, &c->kernel), rate(ch, c, &c->standard)));
         limits = fmax(limits, limit(ch, c));
         if (limit(ch, c) > 0) least = fmin(least, limit(ch, c));
-        if (longest < LETTER * length_of(c->shape)) longest = LETTER * length_of(c->shape);
+        if (longest < CLI_SVG_LETTER * cli_svg_length(c->shape))
+            longest = CLI_SVG_LETTER * cli_svg_length(c->shape);
     }
     ch->left = MARGIN + (longest < NAMES_MOST ? longest : NAMES_MOST) + 10;
     double most = fmax(bars, fmin(limits, 1.6 * bars));
@@ -112,21 +88,6 @@ static double at(const chart *ch, double value)
 {
     return ch->left + PLOT * fmin(value / ch->most, 1);
 }
-
-static const char style[] =
-    "<style>\n"
-    "text{font:13px system-ui,-apple-system,\"Segoe UI\",\"DejaVu "
-    "Sans\",sans-serif;fill:#1f2328;stroke:#ffffff;"
-    "stroke-width:3px;paint-order:stroke}\n"
-    ".title{font-size:19px;font-weight:600}.small{font-size:12px;fill:#59636e}.right{text-anchor:end}\n"
-    ".middle{text-anchor:middle}\n"
-    ".page{fill:#ffffff}.grid{stroke:#d8dee4}.kernel{fill:#0969da}.standard{fill:#b6bec7}\n"
-    ".limit{stroke:#bc4c00;stroke-width:2}.spread{stroke:#1f2328}\n"
-    "@media (prefers-color-scheme:dark){\n"
-    "text{fill:#f0f6fc;stroke:#0d1117}.small{fill:#a5aeb8}.page{fill:#0d1117}.grid{stroke:#30363d}.kernel{"
-    "fill:#4493f8}\n"
-    ".standard{fill:#5c6570}.limit{stroke:#f0883e}.spread{stroke:#f0f6fc}}\n"
-    "</style>\n";
 
 static int width(const chart *ch)
 {
@@ -146,22 +107,13 @@ static const char *unit(const chart *ch)
 static void draw_head(const chart *ch)
 {
     const khub_bench_machine *m = cli_model.khub_bench_machine_of(ch->bench);
-    fprintf(ch->to,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-            "role=\"img\">\n"
-            "<title>",
-            width(ch), height(ch), width(ch), height(ch));
-    xml_text(ch->to, m->kernel);
-    fprintf(ch->to, ": %s of each case</title>\n%s", unit(ch), style);
-    fprintf(ch->to, "<rect class=\"page\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", width(ch), height(ch));
-    fprintf(ch->to, "<text class=\"title\" x=\"%d\" y=\"36\">", MARGIN);
-    xml_text(ch->to, m->kernel);
-    fprintf(ch->to, "</text>\n<text class=\"small\" x=\"%d\" y=\"58\">", MARGIN);
-    xml_text(ch->to, m->cpu ? m->cpu : "unknown processor");
+    cli_svg_begin(ch->to, width(ch), height(ch), m->kernel, MARGIN);
+    fprintf(ch->to, "<text class=\"small\" x=\"%d\" y=\"58\">", MARGIN);
+    cli_svg_text(ch->to, m->cpu ? m->cpu : "unknown processor");
     fprintf(ch->to, " · %u thread%s", m->threads, m->threads == 1 ? "" : "s");
     if (m->kernel_isa) {
         fputs(" · ", ch->to);
-        xml_text(ch->to, m->kernel_isa);
+        cli_svg_text(ch->to, m->kernel_isa);
         fputs(" path", ch->to);
     }
     fprintf(ch->to, " · copies %.3g GB/s from memory · multiplies and adds %.3g GFLOP/s (%s)</text>\n",
@@ -178,7 +130,7 @@ static void draw_key_of(const chart *ch, int *x, const char *class, const char *
         fprintf(ch->to, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"14\" height=\"11\"/>", class, *x,
                 Y - 10);
     fprintf(ch->to, "<text class=\"small\" x=\"%d\" y=\"%d\">%s</text>\n", *x + 20, Y, words);
-    *x += 36 + LETTER * (int)strlen(words);
+    *x += 36 + CLI_SVG_LETTER * (int)strlen(words);
 }
 
 static void draw_key(const chart *ch)
@@ -212,13 +164,13 @@ static void draw_axis(const chart *ch)
 /* The name of the case, before the bars; what doesn't fit there is cut. */
 static void draw_name(const chart *ch, const khub_bench_case *c, int y)
 {
-    char dtype[32], shape[NAMES_MOST / LETTER + 1];
+    char dtype[32], shape[NAMES_MOST / CLI_SVG_LETTER + 1];
     fprintf(ch->to, "<text class=\"right\" x=\"%d\" y=\"%d\">", ch->left - 10, y + 12);
-    xml_text(ch->to, c->layer ? c->layer : c->function);
+    cli_svg_text(ch->to, c->layer ? c->layer : c->function);
     if (c->dtype.lanes) fprintf(ch->to, " · %s", khub_dtype_name(c->dtype, dtype));
     fprintf(ch->to, "</text><text class=\"small right\" x=\"%d\" y=\"%d\">", ch->left - 10, y + 28);
     snprintf(shape, sizeof(shape), "%s", c->shape);
-    xml_text(ch->to, shape);
+    cli_svg_text(ch->to, shape);
     if (strlen(c->shape) >= sizeof(shape)) fputs("…", ch->to);
     fputs("</text>\n", ch->to);
 }
@@ -261,8 +213,9 @@ static void draw_case(const chart *ch, const khub_bench_case *c, int y)
     draw_numbers(ch, c, y);
 }
 
-void cli_bench_chart(FILE *to, const khub_bench *bench)
+void cli_bench_chart(FILE *to, const void *user)
 {
+    const khub_bench *bench = user;
     const khub_bench_case *c;
     chart ch = {.to = to, .bench = bench, .flops = computes(bench)};
     scale(&ch);
@@ -271,5 +224,5 @@ void cli_bench_chart(FILE *to, const khub_bench *bench)
     draw_axis(&ch);
     for (size_t i = 0, row = 0; (c = cli_model.khub_bench_at(bench, i)) != NULL; i++)
         if (!c->reason) draw_case(&ch, c, TOP + 6 + (int)row++ * GROUP);
-    fputs("</svg>\n", to);
+    cli_svg_end(to);
 }

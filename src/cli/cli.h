@@ -92,7 +92,10 @@ typedef struct cli_machine {
         "--no-torch", CLI_FLAG, &(machine).no_torch                                                          \
     }
 #define CLI_MACHINE_HELP                                                                                     \
-    "    --platform FILE   for the machine that FILE describes (khub platform --json prints such a file)\n"  \
+    "    --platform WHICH  for a well-known machine, such as h100 (khub matrix lists them), or the one "     \
+    "that "                                                                                                  \
+    "a\n"                                                                                                    \
+    "                      file describes: ./my.json (khub platform --json prints such a file)\n"            \
     "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n" CLI_TORCH_HELP
 #define CLI_TORCH_HELP                                                                                       \
     "    --torch DIR       builds of Torch may be called through the libtorch in DIR, and no other "         \

@@ -3,6 +3,7 @@
 #include "bench.h"
 #include "hub.h"
 #include "model.h"
+#include "svg.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -140,20 +141,6 @@ static int measure(job *j, khub_error *err)
     return rc;
 }
 
-static int write_chart(const job *j)
-{
-    FILE *to = j->svg ? fopen(j->svg, "w") : NULL;
-    if (!j->svg) return EXIT_DONE;
-    int failed = !to;
-    if (to) {
-        cli_bench_chart(to, j->bench);
-        failed = ferror(to);
-        failed |= fclose(to) != 0;
-    }
-    if (failed) cli_print(stderr, "khub: %s: can't write the chart: %s\n", j->svg, strerror(errno));
-    return failed ? EXIT_FAILED : EXIT_DONE;
-}
-
 static int run(int argc, char **argv)
 {
     job j = {0};
@@ -184,7 +171,7 @@ static int run(int argc, char **argv)
             status = cli_fail(&err);
         else
             (j.json ? cli_bench_json : cli_bench_table)(stdout, j.bench);
-        if (rc == KHUB_OK) status = write_chart(&j);
+        if (rc == KHUB_OK && j.svg) status = cli_svg_write(j.svg, cli_bench_chart, j.bench);
     }
     cli_model.khub_bench_free(j.bench);
     for (int i = 0; i < j.count; i++)

@@ -193,7 +193,7 @@ const cli_command cli_download_command = {
         "khub download REPO... | --lock FILE: fills the cache, for later or for another machine, and prints "
         "where\n\n"
         "    khub download kernels-community/activation@v1\n"
-        "    khub download kernels-community/activation@v1 --platform h100.json\n"
+        "    khub download kernels-community/activation@v1 --platform h100\n"
         "    khub download --lock kernels.lock --all\n"
         "    khub download --model sentence-transformers/all-MiniLM-L6-v2\n\n"
         "Of a kernel, the build that fits is fetched, and the kernels that it needs. Nothing is loaded.\n\n"

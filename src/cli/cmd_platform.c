@@ -298,7 +298,7 @@ const cli_command cli_platform_command = {
     .help =
         "khub platform\n"
         "khub platform --json > this-machine.json\n"
-        "khub platform --platform h100.json\n"
+        "khub platform --platform h100\n"
         "\n"
         "Shows what decides which builds of a kernel fit: the system, the processor and what it can do, the\n"
         "libraries and accelerators in reach, and why something isn't there. Drivers are asked in a process "

@@ -91,7 +91,7 @@ const cli_command cli_variants = {
     .help =
         "khub variants REPO: which build of a kernel fits this machine, and why the others don't\n\n"
         "    khub variants khub/norm\n"
-        "    khub variants ./my-kernel --platform h100.json\n\n"
+        "    khub variants ./my-kernel --platform h100\n\n"
         "REPO is ORG/NAME@REV, a path that starts with /, ./ or ../, or a built-in kernel. The builds are "
         "listed in "
         "order of\n"

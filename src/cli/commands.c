@@ -13,6 +13,7 @@ extern const cli_command cli_get_command;
 extern const cli_command cli_info;
 extern const cli_command cli_lock;
 extern const cli_command cli_mapping;
+extern const cli_command cli_matrix_command;
 extern const cli_command cli_pack;
 extern const cli_command cli_platform_command;
 extern const cli_command cli_serve;
@@ -36,6 +37,7 @@ const cli_command *const cli_commands[] = {
     &cli_info,
     &cli_lock,
     &cli_mapping,
+    &cli_matrix_command,
     &cli_pack,
     &cli_platform_command,
     &cli_serve,

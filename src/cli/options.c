@@ -218,6 +218,12 @@ int cli_machine_given(const cli_machine *machine)
     return machine->file || machine->backend || machine->torch || machine->no_torch;
 }
 
+/* A known platform's name is a word; a file's has a folder or an ending. */
+static int open_platform(khub_platform **out, const char *name, khub_error *err)
+{
+    return strpbrk(name, "./") ? khub_platform_read(out, name, err) : khub_platform_known(out, name, err);
+}
+
 int cli_platform(khub_platform **out, const cli_machine *machine, khub_error *err)
 {
     *out = NULL;
@@ -225,8 +231,7 @@ int cli_platform(khub_platform **out, const cli_machine *machine, khub_error *er
         *err = (khub_error){.code = KHUB_E_INVAL, .message = "--torch and --no-torch at once"};
         return err->code;
     }
-    int rc =
-        machine->file ? khub_platform_read(out, machine->file, err) : khub_platform_detect(out, NULL, err);
+    int rc = machine->file ? open_platform(out, machine->file, err) : khub_platform_detect(out, NULL, err);
     if (rc == KHUB_OK && machine->backend) rc = khub_platform_select(*out, machine->backend, err);
     if (rc == KHUB_OK && (machine->torch || machine->no_torch))
         rc = khub_platform_use_torch(*out, machine->torch, err);

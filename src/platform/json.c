@@ -55,6 +55,7 @@ static void add_deciding(khub__text *to, const khub_platform *p)
 
 static void add_machine(khub__text *to, const khub_platform *p)
 {
+    add_line(to, "about", p->about);
     add_line(to, "cpu_model", p->cpu_model);
     add_texts(to, "cpu_features", p->features, p->feature_count);
     add_number(to, ",\n  ", "cores", p->cores);

@@ -207,6 +207,11 @@ int khub_platform_select(khub_platform *p, const char *text, khub_error *err)
     return fail_select(p, text, err);
 }
 
+const char *khub_platform_about(const khub_platform *p)
+{
+    return p->about;
+}
+
 const char *khub_platform_os(const khub_platform *p)
 {
     return p->os;

@@ -27,6 +27,7 @@ struct khub_platform {
     const char *torch_text, *tvm_ffi_text, *macos_text;
 
     /* What else is known. */
+    const char *about; /* which machine it is, in words */
     const char *cpu_model, *glibc;
     const char **features;
     size_t feature_count;

@@ -285,7 +285,8 @@ static int read_caches(reader *r, const json_t *root)
 static int read_machine(reader *r, const json_t *root)
 {
     khub_platform *p = r->p;
-    int rc = read_text(r, &p->cpu_model, root, "cpu_model");
+    int rc = read_text(r, &p->about, root, "about");
+    if (rc == KHUB_OK) rc = read_text(r, &p->cpu_model, root, "cpu_model");
     if (rc == KHUB_OK) rc = read_texts(r, &p->features, &p->feature_count, root, "cpu_features");
     if (rc == KHUB_OK) rc = read_unsigned(r, &p->cores, root, "cores");
     if (rc == KHUB_OK) rc = read_unsigned(r, &p->threads, root, "threads");
@@ -312,7 +313,8 @@ static int read_found(reader *r, const json_t *root)
 
 static int read_all(reader *r, const json_t *root)
 {
-    static const char *const known[] = {"os",
+    static const char *const known[] = {"about",
+                                        "os",
                                         "arch",
                                         "backend",
                                         "backend_version",

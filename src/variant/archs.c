@@ -139,7 +139,7 @@ static void add_devices(khub__verdict *out, const khub_platform *platform)
 static void reject(khub__verdict *out, const khub_platform *platform, const char *const *entries,
                    size_t count, size_t unreadable, fit_fn *fits)
 {
-    *out = (khub__verdict){.kind = KHUB_REJECTED};
+    *out = (khub__verdict){.kind = KHUB_REJECTED, .met = out->met};
     khub__verdict_add(out, "holds no code for the machine's GPU, ");
     add_devices(out, platform);
     if (unreadable < count) khub__verdict_add(out, "; built for ");

@@ -48,6 +48,7 @@ static int consider(khub_choice *choice, candidate *out, const char *text, const
     int rc = KHUB_OK;
     if (verdict.kind == KHUB_ACCEPTED && look) rc = look(user, &verdict, out->decision.name, &out->name, err);
     out->decision.kind = verdict.kind;
+    out->decision.met = verdict.met;
     if (verdict.reason[0]) out->decision.reason = khub__pool_text(&choice->pool, verdict.reason);
     return rc;
 }

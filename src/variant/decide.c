@@ -114,10 +114,38 @@ static int backend_version_fits(khub__verdict *out, const khub__variant_name *na
     return 0;
 }
 
+static int is_torch(const khub__variant_name *name)
+{
+    return name->framework == KHUB__TORCH || name->framework == KHUB__TORCH_STABLE;
+}
+
+/* Torch brings the runtime that its kernels call, or is bound to one: where its version is known, that counts
+ * instead of the driver's (torch_has_backend). */
+static int torch_decides(const khub__variant_name *name, const khub_platform *platform)
+{
+    return is_torch(name) && platform->torch_backend == platform->backend &&
+           platform->torch_backend_version.major >= 0;
+}
+
+/* CUDA's drivers run what was built for older versions, and for later ones of the same major. */
+static int driver_is_new_enough(khub__verdict *out, const khub__variant_name *name,
+                                const khub_platform *platform)
+{
+    khub__version driver = platform->backend_version, needs = name->backend_version;
+    if (strcmp(name->backend->name, "cuda") != 0 || driver.major < 0 || driver.major >= needs.major) return 1;
+    char a[KHUB__VERSION_TEXT], b[KHUB__VERSION_TEXT];
+    khub__verdict_add(out, "built for cuda %s, the machine's driver is for %s, which is older",
+                      khub__version_text(needs, a), khub__version_text(driver, b));
+    return 0;
+}
+
 static int backend_fits(khub__verdict *out, const khub__variant_name *name, const khub_platform *platform)
 {
-    if (name->backend == platform->backend)
-        return !name->backend->versioned || backend_version_fits(out, name, platform->backend_version);
+    if (name->backend == platform->backend) {
+        if (!name->backend->versioned) return 1;
+        if (torch_decides(name, platform)) return driver_is_new_enough(out, name, platform);
+        return backend_version_fits(out, name, platform->backend_version);
+    }
     char text[KHUB__VERSION_TEXT];
     khub__verdict_add(out, "built for backend %s, the machine's is %s",
                       khub__backend_text(name->backend, name->backend_version, text),
@@ -132,8 +160,7 @@ static int torch_has_backend(khub__verdict *out, const khub__variant_name *name,
 {
     const khub__backend *has = platform->torch_backend;
     khub__version needs = name->backend_version, version = platform->torch_backend_version;
-    int is_torch = name->framework == KHUB__TORCH || name->framework == KHUB__TORCH_STABLE;
-    if (!is_torch || !has || !strcmp(name->backend->name, "cpu")) return 1;
+    if (!is_torch(name) || !has || !strcmp(name->backend->name, "cpu")) return 1;
     if (has == name->backend && (version.major < 0 || serves(has, version, needs))) return 1;
     char a[KHUB__VERSION_TEXT], b[KHUB__VERSION_TEXT];
     khub__verdict_add(out, "needs a Torch for %s, the machine's is for %s",
@@ -153,6 +180,10 @@ static int macos_is_new_enough(khub__verdict *out, const khub__variant_name *nam
     return 0;
 }
 
+static rule_fn *const rules[] = {arch_is_equal, os_is_equal,       framework_fits,     abi_is_equal,
+                                 backend_fits,  torch_has_backend, macos_is_new_enough};
+enum { RULES = sizeof(rules) / sizeof(*rules) };
+
 /* Python builds name the backend alone; CANN devices are "npu" there. */
 static void decide_noarch(khub__verdict *out, const khub__variant_name *name, const khub_platform *platform)
 {
@@ -160,6 +191,7 @@ static void decide_noarch(khub__verdict *out, const khub__variant_name *name, co
     if (backend && !strcmp(backend, "cann")) backend = "npu";
     if (khub__word_is(name->noarch, backend) || khub__word_is(name->noarch, "universal")) {
         out->kind = KHUB_NEEDS_PYTHON;
+        out->met = RULES;
         khub__verdict_add(out, "Python only: there is no library in it");
         return;
     }
@@ -170,13 +202,12 @@ static void decide_noarch(khub__verdict *out, const khub__variant_name *name, co
 
 void khub__decide(khub__verdict *out, const khub__variant_name *name, const khub_platform *platform)
 {
-    static rule_fn *const rules[] = {arch_is_equal, os_is_equal,       framework_fits,     abi_is_equal,
-                                     backend_fits,  torch_has_backend, macos_is_new_enough};
     *out = (khub__verdict){.kind = KHUB_ACCEPTED};
     if (name->framework == KHUB__NOARCH) {
         decide_noarch(out, name, platform);
         return;
     }
-    for (size_t i = 0; i < sizeof(rules) / sizeof(*rules) && out->kind == KHUB_ACCEPTED; i++)
-        if (!rules[i](out, name, platform)) out->kind = KHUB_REJECTED;
+    while (out->met < RULES && rules[out->met](out, name, platform))
+        out->met++;
+    if (out->met < RULES) out->kind = KHUB_REJECTED;
 }

@@ -9,6 +9,7 @@
 /* The decision on one build and the reason, in words; "" when accepted without a remark. */
 typedef struct khub__verdict {
     khub_decision_kind kind;
+    unsigned met; /* rules, before the one that fails */
     char reason[512];
 } khub__verdict;
 

@@ -47,6 +47,13 @@ def test_cold_get_asks_for_what_it_needs(hub, cache):
     assert (snapshot(cache, hub).parents[1] / "refs" / "v1").read_text() == snapshot(cache, hub).name
 
 
+def test_a_matrix_asks_the_hub_once(hub, cache):
+    """However many machines it decides for: the list of files, and what describes the builds."""
+    ok(khub(hub, cache, "matrix", "org/good@v1"))
+    asked = hub.paths()
+    assert len(asked) == len(set(asked)) and not [p for p in asked if p.endswith(".so")], asked
+
+
 def test_the_user_agent_names_the_backend(hub, cache, tmp_path):
     machine = tmp_path / "machine.json"
     machine.write_text('{"os":"linux","arch":"aarch64","backend":"cu128","tvm_ffi":"0.1"}')

@@ -238,6 +238,18 @@ START_TEST(rules_and_their_reasons)
          "torch29-cu128-x86_64-linux", KHUB_REJECTED, "needs a Torch for cu128", "for cpu"},
         {LINUX_X86 ",\"backend\":\"rocm71\",\"torch\":\"2.9\",\"torch_backend\":\"rocm70\"",
          "torch29-rocm71-x86_64-linux", KHUB_REJECTED, "needs a Torch for rocm71", "for rocm70"},
+        /* a driver runs what was built for an older major, and Torch brings that runtime; a driver that is
+           older than Torch's runtime runs none of it */
+        {LINUX_X86 ",\"backend\":\"cu130\",\"torch\":\"2.9\",\"torch_backend\":\"cu128\"",
+         "torch29-cu128-x86_64-linux", KHUB_ACCEPTED, "", ""},
+        {LINUX_X86 ",\"backend\":\"cu130\",\"torch\":\"2.9\",\"torch_backend\":\"cu128\"",
+         "torch29-cu130-x86_64-linux", KHUB_REJECTED, "needs a Torch for cu130", "for cu128"},
+        {LINUX_X86 ",\"backend\":\"cu124\",\"torch\":\"2.9\",\"torch_backend\":\"cu130\"",
+         "torch29-cu130-x86_64-linux", KHUB_REJECTED, "13.0", "driver is for 12.4, which is older"},
+        {LINUX_X86 ",\"backend\":\"rocm71\",\"torch\":\"2.9\",\"torch_backend\":\"rocm70\"",
+         "torch29-rocm70-x86_64-linux", KHUB_ACCEPTED, "", ""},
+        {LINUX_X86 ",\"backend\":\"xpu\",\"torch\":\"2.9\",\"torch_backend\":\"xpu20253\"",
+         "torch29-xpu20253-x86_64-linux", KHUB_ACCEPTED, "", ""},
         {LINUX_X86 ",\"backend\":\"cpu\",\"torch\":\"2.9\",\"torch_backend\":\"cu126\"",
          "torch29-cpu-x86_64-linux", KHUB_ACCEPTED, "", ""},
         {LINUX_X86 ",\"backend\":\"cu128\",\"tvm_ffi\":\"0.1\",\"torch\":\"2.9\",\"torch_backend\":\"cpu\"",
