@@ -15,7 +15,8 @@
 #include <stdio.h>
 
 enum { MOST_CASES = 4096, CACHE_BYTES = 256 << 10 };
-#define USUAL_SECONDS 0.5 /* for a case */
+#define USUAL_SECONDS 0.5  /* for a case */
+#define REST_SECONDS  1e-3 /* threads that look for work a while have gone to sleep after that */
 
 /* A case and what its strings are. */
 struct entry {
@@ -229,6 +230,7 @@ static int race_layer(struct session *s, struct entry *entry, khub__timed_calls 
                     standard = {khub__timed_calls_run, &calls->standard};
     khub__race_options race = {.seconds = seconds, .cold = s->options.cold};
     khub__race_result result;
+    if (calls->standards && s->bench->machine.threads > 1) race.rest = REST_SECONDS;
     say_at_work(s, entry, 1);
     int rc = khub__race(&result, &kernel, calls->standards ? &standard : NULL, &race, err);
     say_at_work(s, entry, 0);

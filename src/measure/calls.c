@@ -64,6 +64,7 @@ static int add_slot(khub_slot **slot, khub_layers *layers, const khub__call_set 
                 (khub_slot_shape){c->layer->args[i].name, c->args[i].ndim, c->args[i].shape};
     snprintf(path, sizeof(path), "%zu", number);
     int rc = khub__standard_of(&standard, whose, layer, err);
+    if (rc == KHUB_OK) khub__torch_leave_result(&standard.function);
     if (rc == KHUB_OK) rc = khub_layers_add(layers, path, layer, standard.function, &options, slot, err);
     if (rc == KHUB_OK && standard.axis_count)
         rc = khub_slot_slice(*slot, standard.axes, standard.axis_count, err);

@@ -11,6 +11,8 @@
 #define WARM_SECONDS 5e-3
 #define WARM_SHARE   0.1
 enum { WARM_CALLS = 3 };
+/* A thread that sleeps is awake within some 50 µs. */
+#define WAKE_SECONDS 100e-6
 
 double khub__seconds(void)
 {
@@ -60,7 +62,7 @@ struct lane {
     const khub__contender *who;
     double *samples; /* KHUB__MOST_SAMPLES */
     uint64_t calls;
-    int bring; /* 1: a call that isn't counted before each sample */
+    int bring; /* 1: calls that aren't counted before each sample */
 };
 
 struct race {
@@ -84,13 +86,31 @@ static int warm_up(struct race *race, struct lane *lane, khub_error *err)
         if (best > WARM_SECONDS) break;
     }
     lane->calls = khub__calls_a_sample(best);
-    lane->bring = !race->options->cold && best <= WARM_SECONDS;
+    lane->bring = (!race->options->cold || race->options->rest > 0) && best <= WARM_SECONDS;
     return KHUB_OK;
+}
+
+static void rest(double seconds)
+{
+    const struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    if (seconds > 0) nanosleep(&t, NULL); /* shorter after a signal, which does no harm */
+}
+
+/* Arguments near, threads awake. */
+static int bring(const struct race *race, const struct lane *lane, khub_error *err)
+{
+    double awake = race->options->rest > 0 ? WAKE_SECONDS : 0, start = race->now();
+    int rc = KHUB_OK;
+    do
+        rc = lane->who->run(lane->who->user, 1, err);
+    while (rc == KHUB_OK && awake > 0 && race->now() - start < awake);
+    return rc;
 }
 
 static int sample(const struct race *race, struct lane *lane, size_t round, khub_error *err)
 {
-    int rc = lane->bring ? lane->who->run(lane->who->user, 1, err) : KHUB_OK;
+    rest(race->options->rest);
+    int rc = lane->bring ? bring(race, lane, err) : KHUB_OK;
     double start = race->now();
     if (rc == KHUB_OK) rc = lane->who->run(lane->who->user, lane->calls, err);
     lane->samples[round] = (race->now() - start) / (double)lane->calls;

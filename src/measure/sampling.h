@@ -26,6 +26,8 @@ typedef struct khub__contender {
 typedef struct khub__race_options {
     double seconds;      /* for all of it, about: KHUB__FEWEST_ROUNDS are run in any case */
     int cold;            /* not 0: no call that isn't counted before each sample */
+    double rest;         /* seconds before each sample in which the other's threads go to sleep, followed by
+                          * calls that aren't counted until one's own are awake; 0: none */
     double (*now)(void); /* a clock in seconds; NULL: the system's, which only goes forward */
 } khub__race_options;
 

@@ -51,13 +51,15 @@ static int call_out(const recipe *r, int i, const khub_value *args, int32_t n)
     return rc;
 }
 
+static _Thread_local int leaves_result; /* 1: in run_leaving */
+
 /* The i-th operator is copy_. Releases `from`. */
 static int copy(const recipe *r, int i, const khub_tensor *to, khub_value *from)
 {
     const khub_value args[] = {khub_arg_tensor(to), *from};
     khub_value result = khub_arg_none();
     int rc = check_shape(r, to, khub_value_tensor(from));
-    if (rc == 0) rc = call(&result, r, i, args, 2);
+    if (rc == 0 && !leaves_result) rc = call(&result, r, i, args, 2);
     khub_value_release(&result);
     khub_value_release(from);
     return rc;
@@ -307,6 +309,19 @@ static int run(void *self, const khub_value *args, int32_t n, khub_value *result
     khub__op op;
     (void)result;
     return khub__op_open(&op, r->layer, args, n) ? -1 : r->run(r, &op, args);
+}
+
+static int run_leaving(void *self, const khub_value *args, int32_t n, khub_value *result)
+{
+    leaves_result = 1;
+    int rc = run(self, args, n, result);
+    leaves_result = 0;
+    return rc;
+}
+
+void khub__torch_leave_result(khub_function *f)
+{
+    if (f->call == run) f->call = run_leaving;
 }
 
 /* Whoever looks finds the same. */

@@ -141,6 +141,23 @@ START_TEST(a_call_that_is_not_counted_comes_before_each_sample)
 }
 END_TEST
 
+/* After a rest calls aren't counted for 100 µs, with `cold` too: threads are woken, whatever else is near. */
+START_TEST(after_a_rest_calls_wake_the_threads)
+{
+    new_world();
+    runner one = {'a', 25e-6, 0};
+    khub__contender a = {take_time, &one};
+    khub__race_options options = {.seconds = 1e-4, .cold = 1, .rest = 1e-6, .now = fake_clock};
+    khub__race_result result;
+    khub_error err = {0};
+    ck_khub_ok(khub__race(&result, &a, NULL, &options, &err), &err);
+    ck_assert_uint_eq(result.a.samples, 3);
+    ck_assert_uint_eq(one.runs, 3 + 3 * (4 + 1));
+    ck_assert_double_eq_tol(clock_now - 1000, 25e-6 * (3 + 3 * (4 + 2)), 1e-9);
+    ck_assert_double_eq_tol(result.a.median, 25e-6, 1e-9);
+}
+END_TEST
+
 START_TEST(one_slow_moment_shows_as_an_outlier)
 {
     new_world();
@@ -230,6 +247,6 @@ END_TEST
 
 UNIT("sampling", quantiles_lie_between_numbers, outliers_are_above_the_outer_fence,
      a_sample_is_longer_than_the_clock_is_coarse, a_race_takes_turns,
-     a_call_that_is_not_counted_comes_before_each_sample, one_slow_moment_shows_as_an_outlier,
-     a_call_longer_than_the_time_is_called_no_more_than_needed, a_call_without_length_ends_too,
-     what_a_call_says_ends_the_race, the_machine_is_measured)
+     a_call_that_is_not_counted_comes_before_each_sample, after_a_rest_calls_wake_the_threads,
+     one_slow_moment_shows_as_an_outlier, a_call_longer_than_the_time_is_called_no_more_than_needed,
+     a_call_without_length_ends_too, what_a_call_says_ends_the_race, the_machine_is_measured)
