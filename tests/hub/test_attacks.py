@@ -346,7 +346,8 @@ def test_signatures(case):
 
 def test_signatures_that_are_forged(case, tmp_path):
     """One of each kind of those that tests/oracle/test_signature.py tells apart: here nothing runs."""
-    rows = [("workflow 'https://github.com/huggingface/kernels-community/.github/workflows/build.yaml@refs/pull/7/merge'", "identity"), ("key: not on the curve", "bad-key"),
+    rows = [("workflow 'https://github.com/huggingface/kernels-community/.github/workflows/build.yaml@refs/pull/7/merge'", "identity"),
+            ("workflow 'https://github.com/huggingface/kernels-community/.github/workflows/other.yaml@refs/heads/main'", "identity"), ("key: not on the curve", "bad-key"),
             ("no promise and no timestamps", "no-time"), ("begins a second later than used", "expired"), ("promise: over another entry", "forged-promise"),
             ("checkpoint: changed after it was signed", "forged-checkpoint"), ("proof: index is the size", "bad-field"), ("promise: time after the year 9999", "bad-field"),
             ("treeSize twice", "not-json")]
