@@ -32,11 +32,12 @@ typedef struct khub_device_info {
     const char *name;
     const char *arch;      /* "9.0", "gfx942:sramecc+:xnack-", ...; NULL: unknown */
     uint64_t memory_bytes; /* 0: unknown */
+    const char *uuid;      /* as masks take it: "GPU-8932f937-...", "MIG-..."; NULL: unknown */
 } khub_device_info;
 
 /* One kind of accelerator, asked for in a helper process. */
 typedef struct khub_accelerator_info {
-    const char *backend; /* "cuda", "rocm", "xpu", "metal" */
+    const char *backend; /* "cuda", "rocm", "metal", "xpu", "cann", "neuron", "tpu" */
     khub_presence presence;
     const char *version; /* that builds are named after: "12.8"; NULL: unknown */
     const char *path;    /* of the driver library that was asked */

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "platform/ask.h"
 #include "platform/hints.h"
+#include "platform/pci.h"
 #include "platform/platform.h"
 
 #include <errno.h>
@@ -19,18 +20,33 @@ typedef struct kind {
     const char *what;             /* what isn't there on another one */
     const char *names[MAX_NAMES];
     const char *dirs[MAX_DIRS];
+    const char *path; /* opened as it is: on macOS it is in the loader's cache and not on the disk */
 } kind;
 
 static const kind kinds[KHUB__ACCELERATORS] = {
     /* the name without a number belongs to the toolkit's development files; WSL keeps the driver to itself */
-    {"cuda", "linux", "CUDA driver", {"libcuda.so.1", "libcuda.so"}, {"/usr/lib/wsl/lib"}},
+    {"cuda", "linux", "CUDA driver", {"libcuda.so.1", "libcuda.so"}, {"/usr/lib/wsl/lib"}, NULL},
     {"rocm",
      "linux",
      "HIP runtime",
      {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"},
-     {"/opt/rocm/lib"}},
-    {"metal", "darwin", "Metal.framework of macOS", {NULL}, {NULL}},
-    {"xpu", "linux", "Level Zero loader", {"libze_loader.so.1"}, {NULL}},
+     {"/opt/rocm/lib"},
+     NULL},
+    {"metal",
+     "darwin",
+     "Metal.framework of macOS",
+     {NULL},
+     {NULL},
+     "/System/Library/Frameworks/Metal.framework/Metal"},
+    {"xpu", "linux", "Level Zero loader", {"libze_loader.so.1"}, {NULL}, NULL},
+    {"cann",
+     "linux",
+     "AscendCL of CANN",
+     {"libascendcl.so"},
+     {"/usr/local/Ascend/ascend-toolkit/latest/lib64", "/usr/local/Ascend/cann/lib64"},
+     NULL},
+    {"neuron", "linux", "Neuron runtime", {"libnrt.so.1"}, {"/opt/aws/neuron/lib"}, NULL},
+    {"tpu", "linux", "TPU runtime", {"libtpu.so"}, {NULL}, NULL},
 };
 
 /* One backend on its way to an answer: files that may be its driver, tried one after the other. */
@@ -54,6 +70,7 @@ static void add_from_dir(search *s, const char *root, const char *dir, const cha
 
 static void find_candidates(search *s, const khub__places *places, khub__pool *pool)
 {
+    if (s->kind->path) s->candidates[s->count++] = s->kind->path;
     for (size_t n = 0; n < MAX_NAMES && s->kind->names[n] && !s->count; n++) {
         const char *name = s->kind->names[n];
         s->count = khub__loader_find(s->candidates, MAX_CANDIDATES, &places->loader, name, pool);
@@ -80,6 +97,14 @@ static void say_not_found(search *s, const khub__places *places, khub__pool *poo
             khub__pool_textf(pool, "no %s in %s%s%s", names, loader, extra ? ", " : "", extra ? extra : "");
 }
 
+/* Nobody is asked. Where only what decides is wanted, no runtime in reach is the answer. */
+static void find_on_pci(search *s, const khub__places *places, khub__pool *pool)
+{
+    s->out->path = s->count ? s->candidates[0] : NULL;
+    if (s->count || !places->brief) khub__pci_find(s->out, places->loader.root, pool);
+    s->count = 0;
+}
+
 /* Nothing is asked when the answer is known: another system, no library, everything hidden. */
 static void prepare(search *s, const char *os, const khub__places *places, khub__pool *pool)
 {
@@ -89,11 +114,11 @@ static void prepare(search *s, const char *os, const khub__places *places, khub_
                                           s->kind->system, os);
         return;
     }
-    if (!s->kind->names[0]) {
-        s->out->reason = "this version of khub can't look for it";
+    find_candidates(s, places, pool);
+    if (khub__pci_is_known(s->kind->backend)) {
+        find_on_pci(s, places, pool);
         return;
     }
-    find_candidates(s, places, pool);
     const char *hidden = s->count ? khub__hint_hidden(s->kind->backend) : NULL;
     if (hidden) {
         s->out->path = s->candidates[0];
@@ -114,14 +139,16 @@ static int read_devices(khub_accelerator_info *out, const json_t *root, const kh
     khub_device_info *devices = khub__pool_take(pool, count, sizeof(*devices));
     for (size_t i = 0; devices && i < count; i++) {
         const json_t *device = json_array_get(array, i);
-        const char *name = NULL, *arch = NULL;
+        const char *name = NULL, *arch = NULL, *uuid = NULL;
         int64_t bytes = 0;
         if (!json_is_object(device) || khub__json_string(&name, device, "name", source) != KHUB_OK ||
             khub__json_string(&arch, device, "arch", source) != KHUB_OK ||
+            khub__json_string(&uuid, device, "uuid", source) != KHUB_OK ||
             khub__json_integer(&bytes, device, "memory_bytes", source) != KHUB_OK || bytes < 0)
             return -1;
         devices[i].name = khub__pool_text(pool, name);
         devices[i].arch = khub__pool_text(pool, arch);
+        devices[i].uuid = khub__pool_text(pool, uuid);
         devices[i].memory_bytes = (uint64_t)bytes;
     }
     out->devices = devices;

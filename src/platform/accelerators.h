@@ -4,9 +4,10 @@
 
 #include "platform/libraries.h"
 
-enum { KHUB__ACCELERATORS = 4 };
+enum { KHUB__ACCELERATORS = 7 };
 
-/* Fills in one entry per backend, in the order in which they count: cuda, rocm, metal, xpu. `os` as in a
+/* Fills in one entry per backend, in the order in which they count: cuda, rocm, metal, xpu, cann,
+ * neuron, tpu. `os` as in a
  * platform; `cudart` may be absent. Strings are the pool's. */
 void khub__find_accelerators(khub_accelerator_info out[KHUB__ACCELERATORS], const char *os,
                              const khub_library_info *cudart, const khub__places *places, uint32_t timeout_ms,

@@ -1,7 +1,8 @@
 #include "platform/hints.h"
 
 #include "base/file.h"
-#include "base/memory.h"
+#include "platform/nodes.h"
+#include "platform/version.h"
 
 #include <stdlib.h>
 
@@ -9,11 +10,9 @@
  * value may be a number, a UUID, or nonsense. */
 static const struct mask {
     const char *backend, *variable;
-} masks[] = {{"cuda", "CUDA_VISIBLE_DEVICES"},
-             {"rocm", "ROCR_VISIBLE_DEVICES"},
-             {"rocm", "HIP_VISIBLE_DEVICES"},
-             {"rocm", "CUDA_VISIBLE_DEVICES"},
-             {"xpu", "ZE_AFFINITY_MASK"}};
+} masks[] = {{"cuda", "CUDA_VISIBLE_DEVICES"}, {"rocm", "ROCR_VISIBLE_DEVICES"},
+             {"rocm", "HIP_VISIBLE_DEVICES"},  {"rocm", "CUDA_VISIBLE_DEVICES"},
+             {"xpu", "ZE_AFFINITY_MASK"},      {"cann", "ASCEND_RT_VISIBLE_DEVICES"}};
 enum { MASKS = sizeof(masks) / sizeof(*masks) };
 
 static void add(khub_accelerator_info *a, khub__pool *pool, const char *more)
@@ -50,7 +49,11 @@ static void hint_files(khub_accelerator_info *a, const khub_library_info *cudart
 {
     static const struct {
         const char *backend, *dir;
-    } toolkits[] = {{"cuda", "/usr/local/cuda"}, {"rocm", "/opt/rocm"}, {"xpu", "/opt/intel/oneapi"}};
+    } toolkits[] = {{"cuda", "/usr/local/cuda"},
+                    {"rocm", "/opt/rocm"},
+                    {"xpu", "/opt/intel/oneapi"},
+                    {"cann", "/usr/local/Ascend/ascend-toolkit"},
+                    {"neuron", "/opt/aws/neuron"}};
     if (!strcmp(a->backend, "cuda") && cudart && cudart->presence == KHUB_FOUND) {
         add(a, pool,
             khub__pool_textf(pool, "CUDA runtime %s found (%s), which needs a driver and a device",
@@ -80,24 +83,10 @@ static void hint_kfd(khub_accelerator_info *a, const char *root, khub__pool *poo
     }
 }
 
-/* The first render node of this machine; NULL: none, which is no error for a pool that failed. */
-static const char *render_node(const char *root, khub__pool *pool)
-{
-    const char *dir = khub__pool_textf(pool, "%s/dev/dri", root), *node = NULL;
-    char **names;
-    size_t count;
-    if (!dir) return NULL;
-    if (khub__dir_list(&names, &count, dir, NULL) == KHUB_E_NOMEM) pool->failed = 1;
-    for (size_t i = 0; i < count && !node; i++)
-        if (!strncmp(names[i], "renderD", 7)) node = khub__pool_textf(pool, "%s/%s", dir, names[i]);
-    khub__free(names);
-    return node;
-}
-
 /* Level Zero has one error for every cause; what is in /dev and in reach of the loader tells them apart. */
 static void hint_level_zero(khub_accelerator_info *a, const char *root, khub__pool *pool)
 {
-    const char *node = render_node(root, pool);
+    const char *node = khub__first_node(root, "/dev/dri", "renderD", pool);
     if (!node) {
         a->presence = KHUB_ABSENT;
         add(a, pool, "no device: /dev/dri has no render node");
@@ -114,20 +103,55 @@ static void hint_level_zero(khub_accelerator_info *a, const char *root, khub__po
     }
 }
 
+static void hint_davinci(khub_accelerator_info *a, const char *root, khub__pool *pool)
+{
+    const char *node = khub__first_node(root, "/dev", "davinci", pool);
+    if (!node)
+        add(a, pool,
+            "/dev has no davinci0 or the like: the driver isn't loaded, or the container wasn't given it");
+    else if (!khub__file_may_use(node))
+        add(a, pool,
+            khub__pool_textf(pool, "%s isn't permitted to this user: join its group, usually \"HwHiAiUser\"",
+                             node));
+}
+
+/* The kernel's driver needs no runtime to know its devices. */
+static void hint_topology(khub_accelerator_info *a, const char *root, khub__pool *pool)
+{
+    const char *list = khub__kfd_list(root, pool);
+    if (list) add(a, pool, khub__pool_textf(pool, "the kernel's driver lists %s", list));
+}
+
+/* What is worth knowing of devices that work. */
+static void hint_found(khub_accelerator_info *a, khub__pool *pool)
+{
+    const char *override = getenv("HSA_OVERRIDE_GFX_VERSION");
+    if (!strcmp(a->backend, "rocm") && override)
+        add(a, pool,
+            khub__pool_textf(pool, "HSA_OVERRIDE_GFX_VERSION is %s: archs are what it makes of them",
+                             override));
+    for (size_t i = 0; !strcmp(a->backend, "cuda") && i < a->device_count; i++)
+        if (a->devices[i].arch && atoi(a->devices[i].arch) < 7)
+            add(a, pool,
+                khub__pool_textf(pool, "kernels of the Hub are built for capability 7.0 and later, %s has %s",
+                                 a->devices[i].name ? a->devices[i].name : "a device", a->devices[i].arch));
+    if (a->version || !khub__backend_find(a->backend)->versioned) return;
+    add(a, pool, "the version that builds are named after isn't known");
+    if (!strcmp(a->backend, "cann") && !getenv("ASCEND_HOME_PATH"))
+        add(a, pool, "ASCEND_HOME_PATH isn't set: CANN's set_env.sh does it");
+}
+
 void khub__hint(khub_accelerator_info *a, int no_device, const khub_library_info *cudart, const char *root,
                 khub__pool *pool)
 {
-    const char *override = getenv("HSA_OVERRIDE_GFX_VERSION");
     if (a->presence == KHUB_FOUND) {
-        if (!strcmp(a->backend, "rocm") && override)
-            add(a, pool,
-                khub__pool_textf(pool, "HSA_OVERRIDE_GFX_VERSION is %s: archs are what it makes of them",
-                                 override));
-        if (!a->version) add(a, pool, "the version that builds are named after isn't known");
+        hint_found(a, pool);
         return;
     }
     if (no_device && !strcmp(a->backend, "rocm")) hint_kfd(a, root, pool);
     if (no_device && !strcmp(a->backend, "xpu")) hint_level_zero(a, root, pool);
+    if (no_device && !strcmp(a->backend, "cann")) hint_davinci(a, root, pool);
+    if (!strcmp(a->backend, "rocm")) hint_topology(a, root, pool);
     if (no_device) hint_masks(a, pool);
     hint_files(a, cudart, root, pool);
 }

@@ -105,6 +105,7 @@ static void add_devices(khub__text *to, const khub_accelerator_info *a)
         add_field(to, "name", a->devices[i].name);
         add_more(to, "arch", a->devices[i].arch);
         add_number(to, ", ", "memory_bytes", a->devices[i].memory_bytes);
+        add_more(to, "uuid", a->devices[i].uuid);
         khub__text_add(to, "}");
     }
     khub__text_add(to, "]");

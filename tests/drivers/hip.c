@@ -5,6 +5,7 @@ int hipRuntimeGetVersion(int *version);
 int hipGetDeviceCount(int *count);
 int hipGetDevicePropertiesR0600(void *properties, int device);
 int hipDeviceTotalMem(size_t *bytes, int device);
+int hipDeviceGetAttribute(int *value, int attribute, int device);
 const char *hipGetErrorString(int code);
 
 int hipRuntimeGetVersion(int *version)
@@ -35,6 +36,12 @@ int hipDeviceTotalMem(size_t *bytes, int device)
 {
     *bytes = (size_t)(device ? 1 : 192) << 30;
     return 0;
+}
+
+int hipDeviceGetAttribute(int *value, int attribute, int device)
+{
+    *value = attribute == 16 && device == 1;
+    return attribute == 16 ? 0 : 1;
 }
 
 const char *hipGetErrorString(int code)

@@ -81,6 +81,7 @@ START_TEST(two_devices)
     ck_assert_uint_eq(cuda->device_count, 2);
     ck_assert_str_eq(cuda->devices[0].name, "Fake \"Ampere\" \\ ??"); /* what isn't ASCII is "?" */
     ck_assert_uint_eq(cuda->devices[1].memory_bytes, 32ull << 30);
+    ck_assert_str_eq(cuda->devices[0].uuid, "GPU-46000102-0304-0506-0708-090a0b0c0d0e");
     ck_assert_ptr_nonnull(strstr(cuda->path, "/two/libcuda.so.1"));
     ck_assert_ptr_null(cuda->reason);
     khub_platform_free(p);
@@ -106,7 +107,10 @@ START_TEST(drivers_that_do_not_work)
         {"stub", KHUB_ABSENT, "is the toolkit's stub, not a driver (cuInit says 34)", NULL},
         {"none", KHUB_ABSENT, "the driver sees no device (cuInit says 100)", NULL},
         {"zero", KHUB_ABSENT, "the driver sees no device", NULL},
-        {"mismatch", KHUB_BROKEN, "cuInit says 803: system has unsupported display driver", NULL},
+        {"mismatch", KHUB_BROKEN,
+         "cuInit says 803: system has unsupported display driver / cuda driver combination: library and "
+         "kernel module are of different versions",
+         NULL},
     };
     const char *sanitize = getenv("KHUB_SANITIZE");
     int sanitized = sanitize && !strcmp(sanitize, "1");
@@ -305,6 +309,7 @@ START_TEST(rocm_devices)
     ck_assert_str_eq(khub_platform_backend(p), "rocm64");
     ck_assert_str_eq(rocm->devices[0].arch, "gfx942:sramecc+:xnack-");
     ck_assert_str_eq(rocm->devices[1].arch, "gfx1036");
+    ck_assert_str_eq(rocm->devices[1].name, "AMD Radeon Graphics gfx1036 (integrated)");
     ck_assert_str_eq(rocm->devices[0].name, "AMD Instinct MI300X");
     ck_assert_uint_eq(rocm->devices[0].memory_bytes, 192ull << 30);
     ck_assert_ptr_nonnull(strstr(rocm->reason, "HSA_OVERRIDE_GFX_VERSION is 11.0.0"));
@@ -354,6 +359,146 @@ START_TEST(xpu_devices)
     ck_assert_str_eq(khub_platform_backend(p), "cpu");
     khub_platform_free(p);
     remove_root();
+}
+END_TEST
+
+START_TEST(cann_devices)
+{
+    static const struct {
+        const char *behaviour, *backend, *words;
+        khub_presence presence;
+    } table[] = {
+        {"two", "cann83", NULL, KHUB_FOUND},
+        {"again", "cann83", NULL, KHUB_FOUND}, /* somebody initialised it before */
+        {"unset", "cann", "ASCEND_HOME_PATH isn't set", KHUB_FOUND},
+        {"words", "cann", "version that builds are named after isn't known", KHUB_FOUND},
+        {"none", "cpu", "the runtime sees no device (aclrtGetDeviceCount says 107003)", KHUB_ABSENT},
+        {"broken", "cpu", "aclInit says 507008: driver isn't ready", KHUB_BROKEN},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        setup();
+        install("libascendcl.so", table[i].behaviour);
+        khub_platform *p = detect(0);
+        const khub_accelerator_info *cann = khub__platform_accelerator_of(p, "cann");
+        ck_assert_msg(cann->presence == table[i].presence, "%s: %s", table[i].behaviour, cann->reason);
+        ck_assert_str_eq(khub_platform_backend(p), table[i].backend);
+        if (table[i].words)
+            ck_assert_msg(strstr(cann->reason, table[i].words) != NULL, "%s", cann->reason);
+        else
+            ck_assert_str_eq(cann->devices[1].arch, "Ascend910B3");
+        khub_platform_free(p);
+        remove_root();
+    }
+}
+END_TEST
+
+/* Runs the probe on a fake Metal, which this system wouldn't ask for; its answer is in ROOT/answer. */
+static const char *ask_metal(const char *behaviour)
+{
+    static char answer[1024];
+    run("mkdir -p %s/%s && cp $KHUB_BINARY/tests/drivers/Metal %s/%s/", root, behaviour, root, behaviour);
+    run("$KHUB_STAGE/libexec/khub/khub-probe metal %s/%s/Metal 5 3>%s/answer", root, behaviour, root);
+    snprintf(answer, sizeof(answer), "%s/answer", root);
+    FILE *file = fopen(answer, "r");
+    answer[fread(answer, 1, sizeof(answer) - 1, file)] = 0;
+    fclose(file);
+    return answer;
+}
+
+START_TEST(metal_devices)
+{
+    setup();
+    ck_assert_ptr_nonnull(
+        strstr(ask_metal("m3"), "\"presence\": \"found\", \"version\": null, \"reason\": null"));
+    ck_assert_ptr_nonnull(strstr(
+        ask_metal("m3"),
+        "{\"name\": \"Apple M3\", \"arch\": \"apple9\", \"uuid\": null, \"memory_bytes\": 18253611008}"));
+    ck_assert_ptr_nonnull(strstr(ask_metal("amd"), "only GPUs that aren't Apple's"));
+    ck_assert_ptr_nonnull(strstr(ask_metal("none"), "Metal sees no device"));
+    remove_root();
+}
+END_TEST
+
+static void add_pci(const char *address, const char *vendor, const char *device)
+{
+    run("mkdir -p %s/sys/bus/pci/devices/%s && cd %s/sys/bus/pci/devices/%s && echo %s >vendor && echo %s "
+        ">device",
+        root, address, root, address, vendor, device);
+}
+
+/* Nobody is asked: the bus, /dev and the runtime's file tell. */
+START_TEST(devices_that_are_not_asked)
+{
+    static const struct {
+        const char *backend, *vendor, *device, *node, *library, *arch, *runtime;
+        int at;
+    } table[] = {{"neuron", "0x1d0f", "0x7364", "neuron0", "libnrt.so.1", "trn2", "libnrt.so.1 of", 5},
+                 {"tpu", "0x1ae0", "0x0063", "accel0", "libtpu.so", "v5e", "libtpu.so of", 6},
+                 {"tpu", "0x1ae0", "0x006f", "vfio/0", "libtpu.so", "v6e", "libtpu.so of", 6}};
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        khub_accelerator_info found[KHUB__ACCELERATORS], *a = &found[table[i].at];
+        khub__pool pool = {0};
+        khub__places places;
+        setup();
+        run("mkdir -p %s/usr/lib %s/dev/vfio", root, root);
+        add_pci("0000:00:1f.0", "0x8086", table[i].device); /* another vendor's */
+        add_pci("0000:00:1e.0", table[i].vendor, "0xffff"); /* another product */
+        khub__places_open(&places, root, &pool);
+        for (int step = 0; step < 5; step++) {
+            if (step == 1) add_pci("0000:a0:00.0", table[i].vendor, table[i].device);
+            if (step == 2) run("touch %s/dev/%s", root, table[i].node);
+            if (step == 3)
+                run("cp $KHUB_BINARY/tests/drivers/libcuda.so.1 %s/usr/lib/%s", root, table[i].library);
+            if (step == 4) add_pci("0000:a0:01.0", table[i].vendor, table[i].device);
+            khub__find_accelerators(found, "linux", NULL, &places, 30000, &pool);
+            ck_assert_str_eq(a->backend, table[i].backend);
+            ck_assert_int_eq(a->presence, step == 0 ? KHUB_ABSENT : step < 3 ? KHUB_BROKEN : KHUB_FOUND);
+            ck_assert_uint_eq(a->device_count, step == 0 ? 0 : step < 4 ? 1 : 2);
+            if (step > 0) ck_assert_str_eq(a->devices[0].arch, table[i].arch);
+            static const char *const words[] = {"on the PCI bus", "driver"};
+            if (step < 2) ck_assert_msg(strstr(a->reason, words[step]) != NULL, "%s", a->reason);
+            if (step == 2) ck_assert_msg(strstr(a->reason, table[i].runtime) != NULL, "%s", a->reason);
+            if (step > 2) ck_assert_ptr_null(a->reason);
+        }
+        khub__places_close(&places);
+        khub__pool_free(&pool);
+        remove_root();
+    }
+}
+END_TEST
+
+/* The kernel's own list of GPUs, where the runtime is missing; files that can't be understood are none. */
+START_TEST(topology_of_amdkfd)
+{
+    khub__pool pool = {0};
+    khub_accelerator_info rocm = {.backend = "rocm", .reason = "no libamdhip64.so"};
+    setup();
+    run("for i in 0 1 2 3; do mkdir -p %s/sys/class/kfd/kfd/topology/nodes/$i; done", root);
+    run("cd %s/sys/class/kfd/kfd/topology/nodes && printf 'cpu_cores_count 16\\ngfx_target_version 0\\n' "
+        ">0/properties && "
+        "printf 'simd_count 1216\\ngfx_target_version 90402\\n' >1/properties && "
+        "printf 'gfx_target_version 90010\\n' >2/properties && printf 'gfx_target_version nonsense\\n' "
+        ">3/properties",
+        root);
+    khub__hint(&rocm, 0, NULL, root, &pool);
+    ck_assert_str_eq(rocm.reason, "no libamdhip64.so; the kernel's driver lists gfx942, gfx90a");
+    khub__pool_free(&pool);
+    remove_root();
+}
+END_TEST
+
+/* A device below what the Hub serves is found, and said to be so. */
+START_TEST(a_device_that_is_too_old)
+{
+    khub__pool pool = {0};
+    static const khub_device_info devices[] = {{.name = "GeForce GTX 1080", .arch = "6.1"},
+                                               {.name = "V100", .arch = "7.0"}};
+    khub_accelerator_info cuda = {
+        .backend = "cuda", .presence = KHUB_FOUND, .version = "12.8", .devices = devices, .device_count = 2};
+    khub__hint(&cuda, 0, NULL, "", &pool);
+    ck_assert_str_eq(cuda.reason,
+                     "kernels of the Hub are built for capability 7.0 and later, GeForce GTX 1080 has 6.1");
+    khub__pool_free(&pool);
 }
 END_TEST
 
@@ -544,6 +689,7 @@ END_TEST
 
 UNIT("platform_accelerators", two_devices, drivers_that_do_not_work, what_a_driver_prints_goes_nowhere,
      a_drivers_daemon, driver_runs_elsewhere, the_driver_with_a_device_wins, files_that_are_no_driver,
-     device_masks, rocm_devices, xpu_devices, level_zero_uninitialized, kfd_not_permitted, wsl_driver,
+     device_masks, rocm_devices, xpu_devices, cann_devices, metal_devices, devices_that_are_not_asked,
+     topology_of_amdkfd, a_device_that_is_too_old, level_zero_uninitialized, kfd_not_permitted, wsl_driver,
      no_driver_no_process, probe_is_missing, host_ignores_its_children, accelerators_not_wanted,
      memory_runs_out)

@@ -53,6 +53,7 @@ static void put_answer(const probe_answer *answer)
         put("%s{", i ? ", " : "");
         put_string("name", answer->devices[i].name, ", ");
         put_string("arch", answer->devices[i].arch, ", ");
+        put_string("uuid", answer->devices[i].uuid, ", ");
         put("\"memory_bytes\": %llu}", (unsigned long long)answer->devices[i].memory_bytes);
     }
     put("]}\n");
@@ -93,7 +94,11 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*ask)(probe_answer *, void *);
-    } backends[] = {{"cuda", probe_cuda}, {"rocm", probe_rocm}, {"xpu", probe_xpu}};
+    } backends[] = {{"cuda", probe_cuda},
+                    {"rocm", probe_rocm},
+                    {"metal", probe_metal},
+                    {"xpu", probe_xpu},
+                    {"cann", probe_cann}};
     static probe_answer answer = {.presence = "broken"};
     if (argc != 4 || !probe_is_heard()) {
         fputs("khub-probe is run by libkhub to ask accelerator drivers; it does nothing by hand\n", stderr);

@@ -7,7 +7,7 @@
 #include <khub/export.h>
 
 typedef struct probe_device {
-    char name[256], arch[128]; /* empty: unknown */
+    char name[256], arch[128], uuid[48]; /* empty: unknown */
     uint64_t memory_bytes;
 } probe_device;
 
@@ -46,6 +46,8 @@ _Noreturn void probe_leave(void); /* without exit handlers: a driver's may hang 
 /* One per backend; `library` is open. */
 void probe_cuda(probe_answer *answer, void *library);
 void probe_rocm(probe_answer *answer, void *library);
+void probe_metal(probe_answer *answer, void *library);
 void probe_xpu(probe_answer *answer, void *library);
+void probe_cann(probe_answer *answer, void *library);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+enum { ATTRIBUTE_INTEGRATED = 16 }; /* since ROCm 5 */
 enum { HIP_SUCCESS = 0, HIP_ERROR_NO_DEVICE = 100, PROPERTIES_BYTES = 16384 };
 
 typedef struct runtime {
@@ -11,6 +12,7 @@ typedef struct runtime {
     int (*properties)(void *properties, int device);
     int (*memory)(size_t *bytes, int device);
     const char *(*words)(int code);
+    int (*attribute)(int *value, int attribute, int device); /* may be NULL */
 } runtime;
 
 static int bind(runtime *r, void *library, probe_answer *answer)
@@ -19,6 +21,8 @@ static int bind(runtime *r, void *library, probe_answer *answer)
     const char *properties = probe_find(library, "hipGetDevicePropertiesR0600")
                                  ? "hipGetDevicePropertiesR0600"
                                  : "hipGetDeviceProperties";
+    void *attribute = probe_find(library, "hipDeviceGetAttribute");
+    memcpy(&r->attribute, &attribute, sizeof(attribute));
     return probe_symbol(&r->version, library, "hipRuntimeGetVersion", answer) ||
            probe_symbol(&r->count, library, "hipGetDeviceCount", answer) ||
            probe_symbol(&r->properties, library, properties, answer) ||
@@ -52,7 +56,11 @@ static int describe(const runtime *r, int ordinal, probe_device *device, probe_a
     memset(properties, 0, sizeof(properties));
     int rc = r->properties(properties, ordinal);
     if (rc != HIP_SUCCESS) return fail(answer, r, "hipGetDeviceProperties", rc), -1;
-    snprintf(device->name, sizeof(device->name), "%.255s", properties);
+    int integrated = 0;
+    if (r->attribute && r->attribute(&integrated, ATTRIBUTE_INTEGRATED, ordinal) != HIP_SUCCESS)
+        integrated = 0;
+    snprintf(device->name, sizeof(device->name), "%.200s%s", properties,
+             integrated == 1 ? " (integrated)" : "");
     snprintf(device->arch, sizeof(device->arch), "%.127s", find_arch(properties));
     if (r->memory(&bytes, ordinal) == HIP_SUCCESS) device->memory_bytes = bytes;
     return 0;

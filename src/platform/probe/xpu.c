@@ -45,11 +45,28 @@ static int bind(loader *l, void *library, probe_answer *answer)
            probe_symbol(&l->describe, library, "zeDeviceGetProperties", answer);
 }
 
+/* ze_result_t; it has no function for the words. */
+static const char *words_of(int code)
+{
+    static const struct {
+        int code;
+        const char *words;
+    } table[] = {{0x70000001, " (device lost: it hung, was reset or removed, or its driver was updated)"},
+                 {0x70000006, " (the device has to be reset)"},
+                 {0x70010000, " (not permitted to this user)"},
+                 {0x70010001, " (in use by somebody else)"},
+                 {0x70020000, " (a library that it needs is missing)"},
+                 {ZE_UNINITIALIZED, " (uninitialized)"},
+                 {0x78000002, " (unsupported version: loader and driver don't fit together)"}};
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        if (table[i].code == code) return table[i].words;
+    return "";
+}
+
 static void fail(probe_answer *answer, const char *function, int code)
 {
     answer->no_device = code == ZE_UNINITIALIZED; /* it says this for every cause: the caller looks closer */
-    probe_say(answer, "broken", "%s says 0x%x%s", function, (unsigned)code,
-              code == ZE_UNINITIALIZED ? " (uninitialized)" : "");
+    probe_say(answer, "broken", "%s says 0x%x%s", function, (unsigned)code, words_of(code));
 }
 
 /* "12.60.7": Intel's GMDID, architecture in bits 22 to 31, release in 14 to 21, revision in 0 to 5. */
