@@ -62,7 +62,7 @@ def test_this_machine():
     flags = re.search(r"^(?:flags|Features)\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.M)[1].split()
     for feature in ("avx2", "fma", "f16c", "avx512f", "bmi2", "sve", "i8mm"):
         assert (feature in report["cpu_features"]) == (feature in flags), feature
-    assert [a["backend"] for a in report["accelerators"]] == ["cuda", "rocm", "metal", "xpu"]
+    assert [a["backend"] for a in report["accelerators"]] == ["cuda", "rocm", "metal", "xpu", "cann", "neuron", "tpu"]
 
 
 def test_table_says_what_json_says():
@@ -229,7 +229,8 @@ def test_two_devices(tmp_path):
     """Case H3: all devices are listed, the first is the one in use."""
     report = as_json(LD_LIBRARY_PATH=driver(tmp_path, "two"))
     assert report["backend"] == "cu128" and report["archs"] == ["8.6", "12.0"]
-    assert accelerator(report, "cuda")["devices"][1] == {"name": "Fake Blackwell", "arch": "12.0", "memory_bytes": 32 << 30}
+    assert accelerator(report, "cuda")["devices"][1] == {"name": "Fake Blackwell", "arch": "12.0", "memory_bytes": 32 << 30,
+                                                           "uuid": "GPU-47000102-0304-0506-0708-090a0b0c0d0e"}
     table = khub(LD_LIBRARY_PATH=tmp_path / "two").stdout
     assert "Fake Blackwell, 12.0, 32 GiB" in table and re.search(r"tvm-ffi\d+-cu128-", table)
     assert as_json("--backend", "cpu", LD_LIBRARY_PATH=tmp_path / "two")["backend"] == "cpu"
