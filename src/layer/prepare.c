@@ -44,7 +44,26 @@ static int fill(khub_array *out, const khub_function *function, const char *name
     return call(function, name, &copy, original, err);
 }
 
-int khub__prepare(khub_array *out, const khub_function *function, const char *name,
+static int make(khub__prepared *out, khub__shelf **last, const khub_tensor *wanted, const char *name,
+                khub_error *err)
+{
+    khub_array *array = &out->array;
+    int64_t bytes;
+    int rc = khub__array_describe(array, &bytes, wanted->dtype, wanted->ndim, wanted->shape, name, err);
+    if (rc != KHUB_OK) return rc;
+    if (bytes >= KHUB__SHELF_LEAST) array->tensor.data = khub__shelf_take(&out->on, last, (size_t)bytes);
+    int has_memory = bytes < KHUB__SHELF_LEAST ? khub__array_take(array, bytes) : array->tensor.data != NULL;
+    return has_memory ? KHUB_OK : khub__array_no_memory(array, name, err);
+}
+
+void khub__prepared_free(khub__prepared *prepared)
+{
+    khub_array_free(&prepared->array);
+    khub__shelf_give_up(prepared->on);
+    prepared->on = NULL;
+}
+
+int khub__prepare(khub__prepared *out, khub__shelf **last, const khub_function *function, const char *name,
                   const khub_tensor *original, khub_error *err)
 {
     int64_t shape[KHUB_MAX_NDIM] = {0};
@@ -52,10 +71,11 @@ int khub__prepare(khub_array *out, const khub_function *function, const char *na
     memset(out, 0, sizeof(*out));
     int rc = call(function, name, &wanted, original, err);
     if (rc == KHUB_OK) rc = check_wanted(&wanted, shape, name, original, err);
-    if (rc == KHUB_OK) rc = khub__array_make(out, wanted.dtype, wanted.ndim, shape, name, err);
+    if (rc == KHUB_OK) rc = make(out, last, &wanted, name, err);
     if (rc != KHUB_OK) return rc;
-    if (out->tensor.data) memset(out->tensor.data, 0, (size_t)khub_tensor_bytes(&out->tensor));
-    rc = fill(out, function, name, original, err);
-    if (rc != KHUB_OK) khub_array_free(out);
+    khub_tensor *made = &out->array.tensor;
+    if (made->data) memset(made->data, 0, (size_t)khub_tensor_bytes(made));
+    rc = fill(&out->array, function, name, original, err);
+    if (rc != KHUB_OK) khub__prepared_free(out);
     return rc;
 }

@@ -3,14 +3,23 @@
 #ifndef LAYER_PREPARE_H
 #define LAYER_PREPARE_H
 
+#include "layer/shelf.h"
+
 #include <khub/npy.h>
 
 #include <khub/function.h>
 
-/* Asks `function` for the prepared tensor's shape, makes it and has it filled. `name` ("KERNEL:FUNCTION")
- * starts the messages. *out is the caller's (khub_array_free). KHUB_E_KERNEL (its words, or a shape that
+typedef struct khub__prepared {
+    khub_array array;
+    khub__shelf *on; /* where it lies, counted; NULL: in memory of its own */
+} khub__prepared;
+
+/* Asks `function` for the prepared tensor's shape, makes it, on *last if it is large (khub__shelf_take), and
+ * has it filled. `name` ("KERNEL:FUNCTION") starts the messages. *out is the caller's (khub__prepared_free).
+ * KHUB_E_KERNEL (its words, or a shape that
  * makes no sense), KHUB_E_INVAL (a dtype without a size), KHUB_E_NOMEM. */
-int khub__prepare(khub_array *out, const khub_function *function, const char *name,
+int khub__prepare(khub__prepared *out, khub__shelf **last, const khub_function *function, const char *name,
                   const khub_tensor *original, khub_error *err);
+void khub__prepared_free(khub__prepared *prepared); /* zeroed is a no-op */
 
 #endif

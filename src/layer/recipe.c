@@ -258,6 +258,7 @@ static int same_recipe(const khub__recipe *a, const khub__recipe *b)
 static void recipe_free(khub__recipe *recipe)
 {
     khub__source_give_up(recipe->source);
+    khub__shelf_give_up(recipe->last);
     khub__free(recipe->axes);
     khub__free(recipe->texts);
     khub__free(recipe);
@@ -299,8 +300,7 @@ void khub__recipe_give_up(khub__recipe *recipe)
     recipe_free(recipe);
 }
 
-static int fill_prepared(khub_filling *filling, const khub__recipe *recipe, const khub_slot *slot,
-                         khub_error *err)
+static int fill_prepared(khub_filling *filling, khub__recipe *recipe, const khub_slot *slot, khub_error *err)
 {
     const khub_tensor *from = slot->bound[recipe->prepared_arg];
     const char *name = khub_kernel_name(recipe->source->kernel);
@@ -312,7 +312,7 @@ static int fill_prepared(khub_filling *filling, const khub__recipe *recipe, cons
     snprintf(what, sizeof(what), "%s:%s", name, recipe->prepare_name);
     filling->from = from;
     filling->from_was = *from;
-    return khub__prepare(&filling->prepared, &recipe->prepare, what, from, err);
+    return khub__prepare(&filling->prepared, &recipe->last, &recipe->prepare, what, from, err);
 }
 
 static int fill_anew(khub_filling **out, khub__recipe *recipe, const khub_slot *slot, khub_error *err)

@@ -26,6 +26,7 @@ struct khub__recipe {
     khub_slot_axis *axes;
     size_t axis_count;
     char *texts;          /* where the names above and those of the axes stand */
+    khub__shelf *last;    /* of prepared weights, counted; NULL: none yet */
     khub_filling *shared; /* the one of all slots, where nothing is prepared; NULL: there is none now */
 };
 

@@ -24,7 +24,7 @@ int khub_layers_new(khub_layers **out, khub_error *err)
 
 static void filling_free(khub_filling *filling)
 {
-    khub_array_free(&filling->prepared);
+    khub__prepared_free(&filling->prepared);
     khub__recipe_give_up(filling->recipe);
     khub__free(filling);
 }
@@ -312,7 +312,7 @@ int khub_filling_call(const khub_slot *slot, const khub_filling *filling, const 
 void khub_filling_prepare_args(const khub_filling *filling, khub_value *args, int32_t n)
 {
     int32_t at = filling->prepared_arg;
-    if (at >= 0 && at < n) args[at] = khub_arg_tensor(&filling->prepared.tensor);
+    if (at >= 0 && at < n) args[at] = khub_arg_tensor(&filling->prepared.array.tensor);
 }
 
 int khub__call_adapted(const khub_slot *slot, const khub_filling *filling, const khub_value *args, int32_t n,

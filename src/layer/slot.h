@@ -4,6 +4,7 @@
 
 #include "base/index.h"
 #include "layer/names.h"
+#include "layer/prepare.h"
 #include "layer/targets.h"
 
 #include <khub/npy.h>
@@ -31,7 +32,7 @@ struct khub_filling {
     int32_t order[KHUB__MAX_ARGS]; /* the function's i-th argument is the layer's order[i]-th */
     int in_order;                  /* 1: `order` is the identity, no adapter */
     int32_t prepared_arg;          /* position in the layer's order; -1: none */
-    khub_array prepared;           /* what stands there instead */
+    khub__prepared prepared;       /* what stands there instead */
     int32_t returned_arg;          /* position of the output that the function gives back; -1: none */
     const khub_slot_axis *axes;    /* the recipe's, or owned by the slot that has it as its standard */
     size_t axis_count;

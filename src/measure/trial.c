@@ -106,7 +106,7 @@ static int fill(khub__trial *t)
         }
     }
     const khub_tensor *prepared =
-        t->target.own && t->target.own->prepared_arg >= 0 ? &t->target.own->prepared.tensor : NULL;
+        t->target.own && t->target.own->prepared_arg >= 0 ? &t->target.own->prepared.array.tensor : NULL;
     if (prepared && (size_t)khub_tensor_bytes(prepared) > most) most = (size_t)khub_tensor_bytes(prepared);
     t->scratch = khub__malloc(most);
     return missing || !t->scratch ? -1 : 0;
@@ -131,7 +131,7 @@ int khub__trial_arguments(khub__arguments *out, const khub__trial *t, const khub
     int rc = khub__arguments_new(out, t->c, t->in, placement, err);
     int32_t at = p->own ? p->own->prepared_arg : -1;
     if (rc == KHUB_OK && at >= 0)
-        rc = khub__arguments_prepare(out, at, &p->own->prepared.tensor, placement, err);
+        rc = khub__arguments_prepare(out, at, &p->own->prepared.array.tensor, placement, err);
     return rc;
 }
 
@@ -196,7 +196,7 @@ void khub__trial_look_beside(khub__trial *t, const khub__arguments *args)
     khub__found(layer, KHUB_CHECK_MEMORY, t->name, intact, "wrote %s of %s (byte %lld from its first)",
                 intact ? "" : khub__guarded_where(&args->buffers[at], where), intact ? "" : arg_name(t, at),
                 (long long)where);
-    const khub_tensor *prepared = t->target.own ? &t->target.own->prepared.tensor : NULL;
+    const khub_tensor *prepared = t->target.own ? &t->target.own->prepared.array.tensor : NULL;
     int same = khub__arguments_are_unchanged(args, t->in, prepared, t->scratch, &at, &where);
     khub__found(layer, KHUB_CHECK_INPUTS, t->name, same, "changed %s, from element %lld on",
                 same ? "" : arg_name(t, at), (long long)where);

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "model/pages.h"
+#include "base/pages.h"
 #include "tensor/array.h"
 
 #include <inttypes.h>

@@ -19,7 +19,7 @@ const char *khub__shape_text(char text[128], int32_t ndim, const int64_t *shape)
     return text;
 }
 
-static int take_memory(khub_array *array, int64_t bytes)
+int khub__array_take(khub_array *array, int64_t bytes)
 {
     if (bytes == 0) return 1; /* DLPack: no elements, no pointer */
     if ((uint64_t)bytes > SIZE_MAX - ALIGNMENT) return 0;
@@ -39,8 +39,8 @@ static void name_array(char text[TEXT_MAX], const khub_array *array, const char 
              khub__shape_text(extents, t->ndim, t->shape));
 }
 
-int khub__array_make(khub_array *out, khub_dtype dtype, int32_t ndim, const int64_t *shape, const char *file,
-                     khub_error *err)
+int khub__array_describe(khub_array *out, int64_t *bytes, khub_dtype dtype, int32_t ndim,
+                         const int64_t *shape, const char *file, khub_error *err)
 {
     char text[TEXT_MAX];
     memset(out, 0, sizeof(*out));
@@ -50,16 +50,32 @@ int khub__array_make(khub_array *out, khub_dtype dtype, int32_t ndim, const int6
     out->tensor = khub_tensor_over(NULL, dtype, ndim, out->shape);
     if (ndim > 0) memcpy(out->shape, shape, (size_t)ndim * sizeof(*shape));
     name_array(text, out, file);
-    int64_t bytes = khub_tensor_bytes(&out->tensor);
+    *bytes = khub_tensor_bytes(&out->tensor);
     int rc = KHUB_OK;
     if (dtype.bits == 0 || dtype.lanes == 0)
         rc = khub__fail(err, KHUB_E_INVAL, "%s: the dtype has no size", text);
-    else if (bytes < 0)
+    else if (*bytes < 0)
         rc = khub__fail(err, KHUB_E_INVAL, "%s: a negative extent, or more than 2^63 bytes", text);
-    else if (!take_memory(out, bytes))
-        rc = khub__fail(err, KHUB_E_NOMEM, "%s: out of memory for %lld bytes", text, (long long)bytes);
     if (rc != KHUB_OK) memset(out, 0, sizeof(*out));
     return rc;
+}
+
+int khub__array_no_memory(khub_array *array, const char *file, khub_error *err)
+{
+    char text[TEXT_MAX];
+    name_array(text, array, file);
+    long long bytes = khub_tensor_bytes(&array->tensor);
+    memset(array, 0, sizeof(*array));
+    return khub__fail(err, KHUB_E_NOMEM, "%s: out of memory for %lld bytes", text, bytes);
+}
+
+int khub__array_make(khub_array *out, khub_dtype dtype, int32_t ndim, const int64_t *shape, const char *file,
+                     khub_error *err)
+{
+    int64_t bytes;
+    int rc = khub__array_describe(out, &bytes, dtype, ndim, shape, file, err);
+    if (rc != KHUB_OK) return rc;
+    return khub__array_take(out, bytes) ? KHUB_OK : khub__array_no_memory(out, file, err);
 }
 
 int khub_array_new(khub_array *out, khub_dtype dtype, int32_t ndim, const int64_t *shape, khub_error *err)

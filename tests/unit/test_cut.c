@@ -349,7 +349,8 @@ START_TEST(done_again_as_a_whole)
     for (int i = 0; i < 2; i++)
         make(&p[i], 12, 96, 8);
     kernel->prepared_arg = 2;
-    ck_khub_ok(khub_array_new(&kernel->prepared, khub_dtype_of(KHUB_DTYPE_FLOAT, 32), 3, shape, &err), &err);
+    ck_khub_ok(khub_array_new(&kernel->prepared.array, khub_dtype_of(KHUB_DTYPE_FLOAT, 32), 3, shape, &err),
+               &err);
     atomic_store(&bad->retries, 1);
     for (uint64_t i = 1; i <= 2; i++) {
         atomic_store(&pieces_called, 0);

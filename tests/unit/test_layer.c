@@ -91,7 +91,7 @@ START_TEST(a_filling_reorders_and_replaces)
     const khub_value args[4] = {khub_arg_int(10), khub_arg_int(11), khub_arg_int(12), khub_arg_float(13)};
     ck_khub_ok(khub_slot_call(norm, args, 4, &err), &err);
     ck_assert_double_eq(seen[0].as.f64, 13);
-    ck_assert_ptr_eq(seen[1].as.tensor, &filling->prepared.tensor);
+    ck_assert_ptr_eq(seen[1].as.tensor, &filling->prepared.array.tensor);
     ck_assert_int_eq(seen[3].as.i64, 10);
     khub_standardize(layers);
     ck_khub_ok(khub_slot_call(norm, args, 4, &err), &err);

@@ -4,6 +4,9 @@
 
 #include "layer/prepare.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 static float weights[6] = {1, 2, 3, 4, 5, 6};
 static int64_t weight_shape[2] = {2, 3};
 
@@ -44,12 +47,14 @@ static int prepare(void *self, const khub_value *args, int32_t n, khub_value *re
     return 0;
 }
 
-static int run(khub_array *out, khub_error *err)
+static khub__shelf *last;
+
+static int run(khub__prepared *out, khub_error *err)
 {
     khub_function function = {prepare, NULL};
     khub_tensor original = weight();
     plan.calls = 0;
-    return khub__prepare(out, &function, "./k:pack", &original, err);
+    return khub__prepare(out, &last, &function, "./k:pack", &original, err);
 }
 
 static void want(int32_t ndim, int64_t first, int64_t second)
@@ -62,18 +67,18 @@ static void want(int32_t ndim, int64_t first, int64_t second)
 
 static void check_prepared(void)
 {
-    khub_array out;
+    khub__prepared out;
     khub_error err = {0};
     ck_khub_ok(run(&out, &err), &err);
     ck_assert_int_eq(plan.calls, 2);
-    ck_assert_int_eq(out.tensor.ndim, 2);
-    ck_assert_int_eq(out.tensor.shape[0], 2);
-    ck_assert_int_eq(out.tensor.shape[1], 4);
-    ck_assert_int_eq(out.tensor.dtype.bits, 32);
-    ck_assert_mem_eq(out.tensor.data, weights, sizeof(weights));
-    ck_assert_float_eq(((float *)out.tensor.data)[6], 0);
-    ck_assert_float_eq(((float *)out.tensor.data)[7], 0);
-    khub_array_free(&out);
+    ck_assert_int_eq(out.array.tensor.ndim, 2);
+    ck_assert_int_eq(out.array.tensor.shape[0], 2);
+    ck_assert_int_eq(out.array.tensor.shape[1], 4);
+    ck_assert_int_eq(out.array.tensor.dtype.bits, 32);
+    ck_assert_mem_eq(out.array.tensor.data, weights, sizeof(weights));
+    ck_assert_float_eq(((float *)out.array.tensor.data)[6], 0);
+    ck_assert_float_eq(((float *)out.array.tensor.data)[7], 0);
+    khub__prepared_free(&out);
 }
 
 START_TEST(as_agreed)
@@ -105,17 +110,17 @@ START_TEST(shapes_that_make_no_sense)
         {2, (int64_t)1 << 40, (int64_t)1 << 40, "./k:pack: asks for float32[1099511627776,1099511627776] in"},
         {1, 262145 + 24 * 16, 0, "./k:pack: asks for float32[262529] in place of 24 bytes"},
     };
-    khub_array out;
+    khub__prepared out;
     khub_error err = {0};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         want(table[i].ndim, table[i].first, table[i].second);
         ck_khub_fails(run(&out, &err), &err, KHUB_E_KERNEL, table[i].words);
         ck_assert_int_eq(plan.calls, 1);
-        ck_assert_ptr_null(out.memory);
+        ck_assert_ptr_null(out.array.memory);
     }
     want(1, 262144 + 24 * 16, 0); /* 1 MiB and 64 times 24 bytes: the most there is */
     ck_khub_ok(run(&out, &err), &err);
-    khub_array_free(&out);
+    khub__prepared_free(&out);
     int64_t other[1] = {4};
     want(1, 4, 0);
     plan.other_shape = other;
@@ -128,29 +133,84 @@ END_TEST
 
 START_TEST(a_call_that_fails)
 {
-    khub_array out;
+    khub__prepared out;
     khub_error err = {0};
     for (int at = 1; at <= 2; at++) {
         want(2, 2, 4);
         plan.fail_at = at;
         ck_khub_fails(run(&out, &err), &err, KHUB_E_KERNEL, "./k:pack: ValueError: no more");
         ck_assert_int_eq(plan.calls, at);
-        ck_assert_ptr_null(out.memory);
+        ck_assert_ptr_null(out.array.memory);
     }
 }
 END_TEST
 
 START_TEST(nothing_to_fill)
 {
-    khub_array out;
+    khub__prepared out;
     khub_error err = {0};
     want(1, 0, 0);
     ck_khub_ok(run(&out, &err), &err);
     ck_assert_int_eq(plan.calls, 2);
-    ck_assert_ptr_null(out.tensor.data);
-    khub_array_free(&out);
+    ck_assert_ptr_null(out.array.tensor.data);
+    khub__prepared_free(&out);
 }
 END_TEST
 
-UNIT("prepare", as_agreed, what_the_second_call_does_to_the_struct_is_lost, shapes_that_make_no_sense,
-     a_call_that_fails, nothing_to_fill)
+/* 1: advised to be made of huge pages; 0: not; -1: the system has none. */
+static int is_huge(const void *at)
+{
+    char line[256];
+    unsigned long from, to;
+    int inside = 0, huge = -1;
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) return -1;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            inside = (uintptr_t)at >= from && (uintptr_t)at < to;
+        else if (inside && !strncmp(line, "VmFlags:", 8))
+            huge = strstr(line, " hg") != NULL;
+    }
+    fclose(file);
+    return huge;
+}
+
+static void prepare_large(khub__prepared *out, int64_t floats)
+{
+    static float original[1 << 18];
+    const int64_t shape[1] = {1 << 18};
+    khub_function function = {prepare, NULL};
+    khub_tensor from = khub_tensor_f32(original, 1, shape);
+    khub_error err = {0};
+    want(1, floats, 0);
+    ck_khub_ok(khub__prepare(out, &last, &function, "./k:pack", &from, &err), &err);
+    ck_assert_mem_eq(out->array.tensor.data, weights, sizeof(weights));
+    ck_assert_float_eq(((float *)out->array.tensor.data)[floats - 1], 0);
+}
+
+START_TEST(large_ones_lie_side_by_side_in_huge_pages)
+{
+    enum { FLOATS = 100001 };
+    khub__prepared one, other, huge;
+    prepare_large(&one, FLOATS);
+    prepare_large(&other, FLOATS);
+    char *first = one.array.tensor.data, *second = other.array.tensor.data;
+    ck_assert_int_eq(second - first, (FLOATS * 4 + 63) / 64 * 64);
+    ck_assert_uint_eq((uintptr_t)first % ((size_t)2 << 20), 0);
+    ck_assert_int_ne(is_huge(first), 0);
+    ck_assert_int_ne(is_huge(second + FLOATS * 4L - 1), 0);
+    prepare_large(&huge, 5 << 20); /* 20 MiB: a block of its own */
+    ck_assert_int_ne(is_huge((char *)huge.array.tensor.data + (20L << 20) - 1), 0);
+    khub__prepared_free(&one);
+    ck_assert_mem_eq(second, weights, sizeof(weights)); /* what the other one lies in is still there */
+    khub__prepared_free(&other);
+    khub__prepared_free(&huge);
+    khub__shelf_give_up(last);
+    last = NULL;
+}
+END_TEST
+
+UNIT("prepare", large_ones_lie_side_by_side_in_huge_pages, as_agreed,
+     what_the_second_call_does_to_the_struct_is_lost, shapes_that_make_no_sense, a_call_that_fails,
+     nothing_to_fill)

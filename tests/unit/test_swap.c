@@ -68,9 +68,9 @@ static khub_filling *filling_of(khub_call_fn call, float number)
     f->prepared_arg = 2;
     f->returned_arg = -1;
     f->kernel = "a/kernel";
-    ck_khub_ok(khub_array_new(&f->prepared, f32, 1, shape, &err), &err);
+    ck_khub_ok(khub_array_new(&f->prepared.array, f32, 1, shape, &err), &err);
     for (int i = 0; i < WEIGHTS; i++)
-        ((float *)f->prepared.tensor.data)[i] = number;
+        ((float *)f->prepared.array.tensor.data)[i] = number;
     khub__filling_complete(f, khub__layer_find("RMSNorm"));
     return f;
 }
@@ -184,7 +184,7 @@ START_TEST(a_call_keeps_what_it_began_with)
     ck_assert_int_eq(call(slot), KHUB_OK);
     khub_standardize(layers);
     ck_assert_ptr_eq(layers->replaced->after, f); /* what came later waits with it */
-    ck_assert_float_eq(((float *)f->prepared.tensor.data)[WEIGHTS - 1], 7);
+    ck_assert_float_eq(((float *)f->prepared.array.tensor.data)[WEIGHTS - 1], 7);
     atomic_store(&may_go, 1);
     pthread_join(thread, NULL);
     ck_assert_int_eq(atomic_load(&kernel_calls), 2);

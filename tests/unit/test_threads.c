@@ -4,10 +4,12 @@
 #include "base/error.h"
 #include "model/threads.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { MOST = 1000 };
@@ -143,6 +145,51 @@ START_TEST(no_threads_before_there_is_work)
 }
 END_TEST
 
+/* How often the thread of this process with the largest number, the one that was started last, went to sleep.
+ */
+static long sleeps_of_last(void)
+{
+    char path[64], line[128];
+    long last = 0, sleeps = -1;
+    DIR *tasks = opendir("/proc/self/task");
+    ck_assert_ptr_nonnull(tasks);
+    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;)
+        if (atol(entry->d_name) > last) last = atol(entry->d_name);
+    closedir(tasks);
+    snprintf(path, sizeof(path), "/proc/self/task/%ld/status", last);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof(line), file))
+        if (sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps) == 1) break;
+    fclose(file);
+    return sleeps;
+}
+
+/* A worker that sleeps is left alone by jobs that can't be shared: a row, a sentence. */
+START_TEST(one_piece_wakes_nobody)
+{
+    khub_error err = {0};
+    khub__threads *threads;
+    pthread_t first; /* with it the thread sanitizer starts one of its own */
+    ck_assert_int_eq(pthread_create(&first, NULL, nothing, NULL), 0);
+    pthread_join(first, NULL);
+    ck_khub_ok(khub__threads_new(&threads, 2, &err), &err);
+    check_runs(threads, 2);
+    usleep(20000);
+    long before = sleeps_of_last();
+    for (int i = 0; i < 1000; i++)
+        check_runs(threads, 1);
+    usleep(20000);
+    ck_assert_int_eq(sleeps_of_last(), before);
+    for (long tries = 0; sleeps_of_last() == before && tries < 1000; tries++) {
+        check_runs(threads, 2);
+        usleep(1000);
+    }
+    ck_assert_int_gt(sleeps_of_last(), before);
+    khub__threads_free(threads);
+}
+END_TEST
+
 START_TEST(as_many_as_allowed)
 {
     khub_error err = {0};
@@ -168,4 +215,4 @@ START_TEST(as_many_as_allowed)
 END_TEST
 
 UNIT("threads", every_piece_runs_once, jobs_dont_mix, first_failure_by_index, no_threads_before_there_is_work,
-     as_many_as_allowed)
+     one_piece_wakes_nobody, as_many_as_allowed)
