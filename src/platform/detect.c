@@ -14,28 +14,28 @@
 
 enum { PROBE_TIMEOUT_MS = 5000, MAX_LIBRARIES = 2 };
 
-static void detect_cpu(khub_platform *p)
+static void detect_cpu(khub_platform *p, const char *root)
 {
     const char *names[KHUB__MAX_FEATURES];
     char model[64];
-    p->cpu_model = khub__pool_text(&p->pool, khub__cpu_model(model, sizeof(model), ""));
+    p->cpu_model = khub__pool_text(&p->pool, khub__cpu_model(model, sizeof(model), root));
     size_t count = khub__cpu_features(names);
     p->features = khub__pool_take(&p->pool, count, sizeof(*p->features));
     if (p->features) {
         memcpy(p->features, names, count * sizeof(*names));
         p->feature_count = count;
     }
-    p->l1d_bytes = khub__cpu_cache(1, "");
-    p->l2_bytes = khub__cpu_cache(2, "");
-    p->l3_bytes = khub__cpu_cache(3, "");
+    p->l1d_bytes = khub__cpu_cache(1, root);
+    p->l2_bytes = khub__cpu_cache(2, root);
+    p->l3_bytes = khub__cpu_cache(3, root);
 }
 
 /* The least of cores, affinity mask and quota, and which of them it is. */
-static void detect_threads(khub_platform *p)
+static void detect_threads(khub_platform *p, const char *root)
 {
     unsigned affinity = khub__affinity_count();
-    uint64_t quota = khub__cgroup_limit(""), rounded_up = (quota + 999) / 1000;
-    p->cores = khub__cores_online("");
+    uint64_t quota = khub__cgroup_limit(root), rounded_up = (quota + 999) / 1000;
+    p->cores = khub__cores_online(root);
     p->threads = p->cores;
     if (affinity && (!p->cores || affinity < p->cores)) {
         p->threads = affinity;
@@ -48,11 +48,11 @@ static void detect_threads(khub_platform *p)
 }
 
 /* What decides nothing: the C library and the processor. */
-static void detect_rest(khub_platform *p)
+static void detect_rest(khub_platform *p, const char *root)
 {
     p->glibc = khub__system_glibc();
-    detect_cpu(p);
-    detect_threads(p);
+    detect_cpu(p, root);
+    detect_threads(p, root);
 }
 
 static void detect_libraries(khub_platform *p, const khub__places *places, khub__extent extent)
@@ -103,14 +103,14 @@ int khub__platform_find_torch(khub_platform *p, khub_error *err)
     return khub__platform_take_torch(p, &torch, err);
 }
 
-static int detect(khub_platform *p, khub__extent extent, const khub_platform_options *options,
-                  khub_error *err)
+static int detect(khub_platform *p, const char *root, khub__extent extent,
+                  const khub_platform_options *options, khub_error *err)
 {
     khub__places places;
     khub__system_names(&p->os, &p->arch, &p->pool);
     p->macos = khub__system_macos();
-    if (extent == KHUB__EVERYTHING) detect_rest(p);
-    khub__places_open(&places, "", &p->pool);
+    if (extent == KHUB__EVERYTHING) detect_rest(p, root);
+    khub__places_open(&places, root, &p->pool);
     places.brief = extent == KHUB__WHAT_DECIDES;
     detect_libraries(p, &places, extent);
     detect_accelerators(p, &places, options);
@@ -120,20 +120,26 @@ static int detect(khub_platform *p, khub__extent extent, const khub_platform_opt
     return rc == KHUB_OK ? khub__platform_finish(p, err) : rc;
 }
 
-int khub__platform_look(khub_platform **out, khub__extent extent, const khub_platform_options *given,
-                        khub_error *err)
+int khub__platform_look_below(khub_platform **out, const char *root, khub__extent extent,
+                              const khub_platform_options *given, khub_error *err)
 {
     khub_platform_options options;
     *out = NULL;
     int rc = khub__options(&options, sizeof(options), given, "khub_platform_options", err);
     if (rc != KHUB_OK) return rc;
     rc = khub__platform_new(out, err);
-    if (rc == KHUB_OK) rc = detect(*out, extent, &options, err);
+    if (rc == KHUB_OK) rc = detect(*out, root, extent, &options, err);
     if (rc != KHUB_OK) {
         khub_platform_free(*out);
         *out = NULL;
     }
     return rc;
+}
+
+int khub__platform_look(khub_platform **out, khub__extent extent, const khub_platform_options *options,
+                        khub_error *err)
+{
+    return khub__platform_look_below(out, "", extent, options, err);
 }
 
 int khub_platform_detect(khub_platform **out, const khub_platform_options *options, khub_error *err)

@@ -52,6 +52,10 @@ typedef enum khub__extent {
 int khub__platform_look(khub_platform **out, khub__extent extent, const khub_platform_options *options,
                         khub_error *err);
 
+/* The same of a machine whose files are below `root` and whose kernel and processor are this one's. */
+int khub__platform_look_below(khub_platform **out, const char *root, khub__extent extent,
+                              const khub_platform_options *options, khub_error *err);
+
 /* Looks for a libtorch on this machine, which the platform has to be. KHUB_E_NOMEM. */
 int khub__platform_find_torch(khub_platform *platform, khub_error *err);
 

@@ -1,32 +1,32 @@
-/* libze_loader.so.1 for tests. */
-#include "behave.h"
+/* libze_loader.so.1 for tests. A device is NAME|ARCHITECTURE.RELEASE.REVISION|1 when it is integrated. */
+#define USUAL "device Fake Data Center GPU Max|12.60.7|0\n"
+#include "describe.h"
 
 int zeInit(uint32_t flags);
 int zeDriverGet(uint32_t *count, void **drivers);
-int zeDeviceGet(void *driver, uint32_t *count, void **devices);
+int zeDeviceGet(void *driver, uint32_t *count, void **handles);
 int zeDeviceGetProperties(void *device, void *properties);
 
 int zeInit(uint32_t flags)
 {
-    leave_trace("zeInit");
-    misbehave();
     (void)flags;
-    return behaves("uninitialized") ? 0x78000001 : 0;
+    return act("zeInit", 1);
 }
 
 int zeDriverGet(uint32_t *count, void **drivers)
 {
     if (*count) drivers[0] = drivers;
-    *count = behaves("none") ? 0 : 1;
-    return 0;
+    *count = devices() ? 1 : 0;
+    return act("zeDriverGet", 0);
 }
 
-int zeDeviceGet(void *driver, uint32_t *count, void **devices)
+int zeDeviceGet(void *driver, uint32_t *count, void **handles)
 {
     (void)driver;
-    if (*count) devices[0] = devices;
-    *count = 1;
-    return 0;
+    for (uint32_t i = 0; i < *count; i++)
+        handles[i] = (void *)(uintptr_t)(i + 1);
+    *count = (uint32_t)devices();
+    return act("zeDeviceGet", 0);
 }
 
 /* ze_device_properties_t: type at 16, flags at 28, name at 112; the extension's value at 16 of what `pNext`
@@ -34,12 +34,14 @@ int zeDeviceGet(void *driver, uint32_t *count, void **devices)
 int zeDeviceGetProperties(void *device, void *properties)
 {
     char *bytes = properties, *next;
-    uint32_t gpu = 1, flags = behaves("integrated") ? 1 : 0, ip = 12u << 22 | 60u << 14 | 7u;
-    (void)device;
+    int index = (int)(uintptr_t)device - 1;
+    uint32_t gpu = 1, flags = (uint32_t)atoi(device_field(index, 2)), a = 0, b = 0, c = 0;
+    sscanf(device_field(index, 1), "%u.%u.%u", &a, &b, &c);
+    uint32_t ip = a << 22 | b << 14 | c;
     memcpy(&next, bytes + 8, sizeof(next));
     memcpy(bytes + 16, &gpu, 4);
     memcpy(bytes + 28, &flags, 4);
-    strcpy(bytes + 112, "Fake Data Center GPU Max");
+    put_name(bytes + 112, 256, index);
     if (next) memcpy(next + 16, &ip, 4);
-    return 0;
+    return act("zeDeviceGetProperties", 0);
 }

@@ -111,7 +111,7 @@ void probe_cuda(probe_answer *answer, void *library)
         return;
     }
     probe_doing("asking for devices");
-    if (d.version(&version) == CUDA_SUCCESS) /* 12080 is 12.8 */
+    if (d.version(&version) == CUDA_SUCCESS && version >= 1000) /* 12080 is 12.8 */
         snprintf(answer->version, sizeof(answer->version), "%d.%d", version / 1000, version % 1000 / 10);
     if ((rc = d.count(&count)) != CUDA_SUCCESS || count <= 0) {
         fail(answer, &d, "cuDeviceGetCount", rc ? rc : CUDA_ERROR_NO_DEVICE);

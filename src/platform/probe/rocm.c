@@ -77,7 +77,7 @@ void probe_rocm(probe_answer *answer, void *library)
         fail(answer, &r, "hipGetDeviceCount", rc ? rc : HIP_ERROR_NO_DEVICE);
         return;
     }
-    if (r.version(&version) == HIP_SUCCESS) /* 60443484 is 6.4 */
+    if (r.version(&version) == HIP_SUCCESS && version >= 10000000) /* 60443484 is 6.4 */
         snprintf(answer->version, sizeof(answer->version), "%d.%d", version / 10000000,
                  version / 100000 % 100);
     for (int i = 0; i < count; i++) {
