@@ -31,6 +31,8 @@ typedef struct khub_get_options {
     const char *lock;  /* a kernels.lock: a name of the Hub is taken at the commit it has there; NULL: none */
     const char *torch; /* folder of a libtorch, as for khub_platform_use_torch; NULL: the platform's own */
     int no_torch;      /* not 0: no build of Torch fits, whatever libtorch is in reach */
+    int rehearse;      /* not 0: a library of which it isn't known that it loads here is loaded in a child
+                        * process first, so that one that ends it is KHUB_E_LOAD (docs/calling.md) */
 } khub_get_options;
 
 /* Gets a kernel by its name: a path that starts with "/", "./" or "../", a built-in one ("khub/norm",

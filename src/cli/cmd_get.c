@@ -53,9 +53,11 @@ static int run(int argc, char **argv)
     int n = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (n < 0) return EXIT_USAGE;
     if (!n) return cli_usage("get", "which kernel?");
+    get.rehearse = 1;
     int status = EXIT_DONE;
     for (int i = 1; i <= n && status == EXIT_DONE; i++)
         status = get_one(argv[i], &get, &hub, json);
+    cli_kernels_begin(); /* what they leave for the end of the process */
     return status;
 }
 
@@ -80,5 +82,4 @@ const cli_command cli_get_command = {
             "    --backend NAME    as if the machine had that backend only: cpu, or the one it "
             "has\n" CLI_TORCH_HELP "    --variant NAME    that build, whether it fits or not\n" CLI_HUB_HELP,
     .run = run,
-    .contained = 1,
 };

@@ -122,5 +122,7 @@ int cli_finish(int status)
 int main(int argc, char **argv)
 {
     cli_prepare();
-    return cli_finish(run(argc, argv));
+    int status = cli_finish(run(argc, argv));
+    cli_leave(status);
+    return status;
 }

@@ -11,6 +11,7 @@
 #include "kernel/memo.h"
 #include "kernel/needs.h"
 #include "kernel/place.h"
+#include "kernel/rehearsal.h"
 #include "kernel/runtime.h"
 #include "trust/held.h"
 #include "trust/trust.h"
@@ -133,16 +134,47 @@ static int take_facts(khub_kernel *kernel, const khub__place *place, khub_error 
                : khub__fail_memory(err, "choosing a build");
 }
 
+/* With a receipt this needn't be tried again. What can't be kept is. */
+static int keep_rehearsal(const khub__judging *judging, khub_error *err)
+{
+    const khub__proof *proof = &judging->proof;
+    khub__text company = {0};
+    khub_error why = {0};
+    if (!proof->receipt.text) return KHUB_OK;
+    int rc = KHUB_OK;
+    if (khub__company_write(&company))
+        rc = khub__receipt_keep_company(&proof->receipt, proof->store, proof->commit, proof->variant,
+                                        company.data, &why);
+    int no_memory = company.failed || rc == KHUB_E_NOMEM;
+    if (rc != KHUB_OK)
+        khub__log(KHUB_LOG_DEBUG, "get", proof->about, "that it loads isn't kept: %s", why.message);
+    khub__text_free(&company);
+    return no_memory ? khub__fail_memory(err, "writing a receipt") : KHUB_OK;
+}
+
+/* Where that is asked for, a library of which it isn't known that it loads is tried in a child process first.
+ */
+static int open_tried(khub_kernel *kernel, const char *path, const char *operators,
+                      const khub__judging *judging, const khub_get_options *options, khub_error *err)
+{
+    const khub__proven *proven = judging->is_proven ? &judging->proven : NULL;
+    int try = options->rehearse && !judging->built_in &&
+              !khub__company_is(khub__receipt_company(&judging->proof.receipt));
+    int rc = try ? khub__rehearse(path, operators, proven, err) : KHUB_OK;
+    if (rc == KHUB_OK) rc = khub__library_open(&kernel->library, path, operators, proven, err);
+    return rc == KHUB_OK && try ? keep_rehearsal(judging, err) : rc;
+}
+
 /* A kernel in C may do without libtvm_ffi; that it isn't there matters once the loader misses something. */
-static int open_for_tvm_ffi(khub_kernel *kernel, const char *path, const khub__proven *proven,
-                            khub_error *err)
+static int open_for_tvm_ffi(khub_kernel *kernel, const char *path, const khub__judging *judging,
+                            const khub_get_options *options, khub_error *err)
 {
     khub_error no_runtime = {0}, why = {0};
     int runtime = khub__runtime_open(&no_runtime);
     if (runtime == KHUB_E_NOMEM) return khub__fail_memory(err, "opening libtvm_ffi");
     if (runtime != KHUB_OK)
         khub__log(KHUB_LOG_DEBUG, "get", kernel->name, "without libtvm_ffi: %s", no_runtime.message);
-    int rc = khub__library_open(&kernel->library, path, NULL, proven, &why);
+    int rc = open_tried(kernel, path, NULL, judging, options, &why);
     if (rc == KHUB_OK) return KHUB_OK;
     if (runtime == KHUB_OK || !strstr(why.message, "tvm_ffi")) return khub__fail(err, rc, "%s", why.message);
     return khub__fail(err, rc, "%s (%s)", why.message, no_runtime.message);
@@ -150,22 +182,21 @@ static int open_for_tvm_ffi(khub_kernel *kernel, const char *path, const khub__p
 
 /* Its operators' namespace is the build's id. */
 static int open_for_torch(khub_kernel *kernel, const char *path, const khub__judging *judging,
-                          const khub__proven *proven, const khub_get_options *options, khub_error *err)
+                          const khub_get_options *options, khub_error *err)
 {
     int rc = khub__machine_open_torch(options, !strcmp(judging->metadata.backend, "cuda"), err);
     if (rc != KHUB_OK) return rc;
-    return khub__library_open(&kernel->library, path, judging->metadata.id, proven, err);
+    return open_tried(kernel, path, judging->metadata.id, judging, options, err);
 }
 
 static int open_library(khub_kernel *kernel, const char *path, const khub__judging *judging,
                         const khub_get_options *options, khub_error *err)
 {
     khub__variant_name name;
-    const khub__proven *proven = judging->is_proven ? &judging->proven : NULL;
     int is_torch = khub__variant_name_parse(&name, kernel->variant) &&
                    (name.framework == KHUB__TORCH || name.framework == KHUB__TORCH_STABLE);
-    return is_torch ? open_for_torch(kernel, path, judging, proven, options, err)
-                    : open_for_tvm_ffi(kernel, path, proven, err);
+    return is_torch ? open_for_torch(kernel, path, judging, options, err)
+                    : open_for_tvm_ffi(kernel, path, judging, options, err);
 }
 
 /* What serves which layer is told by what was proven, too. */

@@ -202,11 +202,11 @@ static int write_receipt(const check *c, khub__receipt_facts *facts, khub__recei
     facts->files = files;
     facts->directories = directories;
     facts->directory_count = take_directories(directories, c) ? c->found.directory_count : 0;
-    int rc =
-        khub__receipt_write(c->with.proof->store, c->with.proof->commit, c->with.proof->variant, facts, &why);
+    khub__proof *proof = c->with.proof;
+    int rc = khub__receipt_write(&proof->receipt, proof->store, proof->commit, proof->variant, facts, &why);
     if (rc == KHUB_E_NOMEM) return no_memory(c->with.err);
     if (rc != KHUB_OK)
-        khub__log(KHUB_LOG_DEBUG, "trust", c->with.proof->about, "no receipt is kept: %s", why.message);
+        khub__log(KHUB_LOG_DEBUG, "trust", proof->about, "no receipt is kept: %s", why.message);
     return KHUB_OK;
 }
 
@@ -332,7 +332,10 @@ static int judge(khub__proven *out, check *c)
     if (rc == KHUB_OK)
         listed = believed && khub__receipt_has_directories(&c->with.proof->receipt, c->with.proof->build);
     if (rc == KHUB_OK && !listed) rc = check_list(c);
-    if (rc == KHUB_OK && !believed) rc = prove_all(c);
+    if (rc == KHUB_OK && !believed) {
+        khub__receipt_free(&c->with.proof->receipt); /* it is of other files */
+        rc = prove_all(c);
+    }
     if (rc == KHUB_OK) rc = judge_unknown(c);
     if (rc == KHUB_OK && c->with.proof->whole) rc = khub__trust_end(c->with.proof->trust, c->with.err);
     if (rc != KHUB_OK) return rc;

@@ -56,7 +56,8 @@ static size_t line_of(char out[LINE_MAX], const khub__receipt_entry *entry)
     return (size_t)(at - out);
 }
 
-static const char first[] = "khub receipt 2\n", digest_holds[] = "digest holds\n", judged[] = "judged by ";
+static const char first[] = "khub receipt 2\n", digest_holds[] = "digest holds\n", judged[] = "judged by ",
+                  loaded[] = "loaded ";
 
 /* ---- reading ---- */
 
@@ -85,11 +86,24 @@ static int starts(const char *text, const char *with)
     return !strncmp(text, with, strlen(with));
 }
 
+static const char *next_line(const char *at)
+{
+    const char *end = strchr(at, '\n');
+    return end ? end + 1 : at + strlen(at);
+}
+
 static const char *skip_lines(const char *at, const char *word)
 {
-    while (starts(at, word) && (at = strchr(at, '\n')) != NULL)
-        at++;
-    return at ? at : "";
+    while (starts(at, word))
+        at = next_line(at);
+    return at;
+}
+
+static const char *find_line(const char *at, const char *word)
+{
+    while (*at && !starts(at, word))
+        at = next_line(at);
+    return at;
 }
 
 /* What follows `word`, `value` and the end of the line at `at`; NULL: something else stands there. */
@@ -115,6 +129,7 @@ static void take(khub__receipt *out, khub__bytes *bytes, const khub__store *stor
     out->files = starts(at, digest_holds) ? at + strlen(digest_holds) : at;
     out->directories = skip_lines(out->files, "file ");
     out->signature = skip_lines(out->directories, "directory ");
+    out->company = find_line(out->signature, loaded);
     memset(bytes, 0, sizeof(*bytes));
 }
 
@@ -290,20 +305,46 @@ static void add_signature(khub__text *to, const khub__receipt_facts *facts)
     }
 }
 
-int khub__receipt_write(const khub__store *store, const char *commit, const char *build,
-                        const khub__receipt_facts *facts, khub_error *err)
+static int put(const khub__store *store, const char *commit, const char *build, const khub__text *text,
+               khub_error *err)
 {
     char path[KHUB__LAYOUT_MAX];
-    khub__text text = {0};
+    if (text->failed) return khub__fail_memory(err, "writing a receipt");
     int rc = receipt_path(path, commit, build, err);
-    if (rc != KHUB_OK) return rc;
+    return rc == KHUB_OK ? khub__disk_put(store, path, text->data, text->length, err) : rc;
+}
+
+int khub__receipt_write(khub__receipt *receipt, const khub__store *store, const char *commit,
+                        const char *build, const khub__receipt_facts *facts, khub_error *err)
+{
+    khub__text text = {0};
+    khub__receipt_free(receipt);
     khub__text_addf(&text, "%srepository %s\ncommit %s\nbuild %s\n", first, store->repo.id, commit, build);
     if (facts->digest) khub__text_add(&text, digest_holds);
     add_entries(&text, facts->files, facts->file_count);
     add_entries(&text, facts->directories, facts->directory_count);
     add_signature(&text, facts);
-    rc = text.failed ? khub__fail_memory(err, "writing a receipt")
-                     : khub__disk_put(store, path, text.data, text.length, err);
+    int rc = put(store, commit, build, &text, err);
+    khub__bytes bytes = {0};
+    bytes.length = text.length;
+    bytes.data = khub__text_take(&text);
+    if (rc == KHUB_OK) take(receipt, &bytes, store, commit, build);
+    khub__free(bytes.data);
+    return rc;
+}
+
+const char *khub__receipt_company(const khub__receipt *receipt)
+{
+    return receipt->text ? receipt->company : "";
+}
+
+int khub__receipt_keep_company(const khub__receipt *receipt, const khub__store *store, const char *commit,
+                               const char *build, const char *lines, khub_error *err)
+{
+    khub__text text = {0};
+    khub__text_add_bytes(&text, receipt->text, (size_t)(receipt->company - receipt->text));
+    khub__text_add(&text, lines);
+    int rc = put(store, commit, build, &text, err);
     khub__text_free(&text);
     return rc;
 }

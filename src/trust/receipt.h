@@ -27,7 +27,7 @@ typedef struct khub__receipt_facts {
 /* One that was read; {0}: none. */
 typedef struct khub__receipt {
     char *text;
-    const char *files, *directories, *signature; /* where these lines start in it */
+    const char *files, *directories, *signature, *company; /* where these lines start in it */
 } khub__receipt;
 
 /* What others than this user and root may have written, is of something else, or can't be read is none.
@@ -52,9 +52,16 @@ int khub__receipt_digest(const khub__receipt *receipt); /* 1: the digest was fou
 int khub__receipt_signature(khub_signature *out, const khub__receipt *receipt, const char *judged_by,
                             khub_error *err);
 
-/* Writes one whole, but for facts that no line can hold. khub__disk_put's errors; who can't have one proves
- * again next time. */
-int khub__receipt_write(const khub__store *store, const char *commit, const char *build,
-                        const khub__receipt_facts *facts, khub_error *err);
+/* Writes one whole, but for facts that no line can hold, and puts it in the place of *receipt.
+ * khub__disk_put's errors, with none in its place; who can't have one proves again next time. */
+int khub__receipt_write(khub__receipt *receipt, const khub__store *store, const char *commit,
+                        const char *build, const khub__receipt_facts *facts, khub_error *err);
+
+/* The lines at its end that say with what the build was loaded before (kernel/rehearsal.h); "": it wasn't. */
+const char *khub__receipt_company(const khub__receipt *receipt);
+
+/* Writes it again with these lines, which start with "loaded ", in their place. khub__disk_put's errors. */
+int khub__receipt_keep_company(const khub__receipt *receipt, const khub__store *store, const char *commit,
+                               const char *build, const char *lines, khub_error *err);
 
 #endif

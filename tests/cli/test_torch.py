@@ -101,6 +101,7 @@ def test_without_libtorch(tmp_path):
 def answers():
     """Every question of this file that needs no process of its own."""
     jobs = {
+        "a name that is taken": ("taken", "relu", X),
         "good": ("stable", "twice", X),
         "text for a tensor": ("stable", "axpy", X, "y"),
         "a float for an int": ("stable", "pieces", X, 2.5),
@@ -149,6 +150,7 @@ SCHEMA = {
 
 
 @pytest.mark.parametrize("question,words", {
+    "a name that is taken": ["/_taken_cpu_7357000.so: loading it ends the process: SIGABRT", "it said: small.c: libtorch refused a registration"],
     "text for a tensor": [SCHEMA["axpy"], '"y"', "a string", "Tensor"],
     "a float for an int": [SCHEMA["pieces"], '"n"', "a float", "int"],
     "none for a tensor": [SCHEMA["twice"], '"x"', "None"],
@@ -189,13 +191,6 @@ def test_what_goes_well(answers):
     assert answers["autograd"]["result"] is False
     assert answers["an initialiser"]["result"] == "made while it was loaded"
     assert answers["two phases"]["result"] == "torch"
-
-
-def test_a_name_that_is_taken_by_libtorch(tmp_path):
-    """An exception leaves the static initialiser, which ends the process: said by the command, as for any library that does so."""
-    done = khub("functions", REPOS / "taken")
-    assert done.returncode == 1
-    assert str(library("taken")) in done.stderr and "SIGABRT" in done.stderr
 
 
 def test_namespaces_in_one_process(tmp_path):

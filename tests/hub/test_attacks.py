@@ -23,6 +23,7 @@ from changes import certificate_changes, checkpoint_changes, promise_changes, pr
 BUILD = f"build/{VARIANT}"
 LIBRARY = "_marks_cpu_fa4e000.so"
 LOADS = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "hub_loads")
+TVM_FFI = pathlib.Path(os.environ["KHUB_STAGE"], "lib", "libtvm_ffi.so").resolve()  # the name has the version
 OTHER = 12345  # the number of another user
 
 GOOD = (FAKES / "marks" / BUILD / LIBRARY).read_bytes()
@@ -76,8 +77,8 @@ class Case:
         self.mark.unlink(missing_ok=True)
         run = khub(None if offline else self.hub, self.cache, "get", name, *(["--offline"] if offline else []), *words,
                    env={"FAKE_MARK_FILE": str(self.mark), **env})
-        self.out = run.stdout
-        return run.returncode, self.mark.read_text() if self.mark.exists() else "", run.stderr
+        self.out, self.ran = run.stdout, self.mark.read_text() if self.mark.exists() else ""
+        return run.returncode, "".join(sorted(set(self.ran))), run.stderr  # it may run in a child process first
 
     def refused(self, *facts, status=4, **how):
         got = self.get(*how.pop("words", ()), **how)
@@ -167,6 +168,38 @@ def test_a_receipt_counts_until_something_changes(case):
     os.chown(receipt, 0, 0)
     os.chmod(receipt.parent, 0o777)
     case.refused("doesn't match its name", offline=True)
+
+
+def test_a_library_is_loaded_in_a_child_first_until_it_is_known_to_load(case, tmp_path):
+    """In this company: the libraries in the process, and where they are looked for. What crashes never gets to be known."""
+    ours, theirs = tmp_path / TVM_FFI.name, tmp_path / "theirs"
+    shutil.copy(TVM_FFI, ours)
+    theirs.mkdir()
+    env = {"KHUB_TVM_FFI": str(ours), "offline": True}
+    case.hub.repos["kernels/org/crashes"] = {"v1": files_of(FAKES / "crash_on_load")}
+    assert khub(case.hub, case.cache, "get", "org/crashes@v1").returncode == 1
+    case.serve(kernel("sha256"))
+    case.loaded()
+    assert case.ran == "gg"
+    case.settle()
+
+    def runs(**more):
+        case.loaded(**env, **more)
+        return case.ran
+
+    assert [runs(), runs(), runs()] == ["gg", "g", "g"]
+    shutil.copy(TVM_FFI, tmp_path / "other.so")
+    os.replace(tmp_path / "other.so", ours)
+    assert [runs(), runs()] == ["gg", "g"]
+    assert [runs(LD_LIBRARY_PATH=str(theirs)), runs(LD_LIBRARY_PATH=str(theirs)), runs()] == ["gg", "g", "gg"]
+    receipt = case.receipts()[0]
+    receipt.write_text(receipt.read_text().replace(" since ", " since f"))  # the machine was started again
+    assert [runs(), runs()] == ["gg", "g"]
+    for _ in range(2):
+        crash = khub(None, case.cache, "get", "org/crashes@v1", "--offline")
+        assert crash.returncode == 1 and "_crash_on_load_cpu_fa4e000.so: loading it ends the process: SIGSEGV" in crash.stderr
+    kept = [path.read_text() for path in case.cache.glob("kernels--org--crashes/receipts/*/*.txt")]
+    assert len(kept) == 1 and "\nloaded " not in kept[0] and "\nloaded by khub " in receipt.read_text()
 
 
 def test_a_mapping_that_outlives_the_right_to_write():

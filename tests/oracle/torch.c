@@ -184,7 +184,10 @@ static int get(khub_function *f, const char *repository, const char *function, k
     while (known[i].kernel && strcmp(known[i].name, repository) != 0)
         i++;
     if (i == sizeof(known) / sizeof(*known) - 1) die("too many kernels");
-    int rc = known[i].kernel ? KHUB_OK : khub_get(&known[i].kernel, repository, NULL, err);
+    khub_get_options options;
+    KHUB_INIT(&options);
+    options.rehearse = 1;
+    int rc = known[i].kernel ? KHUB_OK : khub_get(&known[i].kernel, repository, &options, err);
     if (rc != KHUB_OK) return rc;
     snprintf(known[i].name, sizeof(known[i].name), "%s", repository);
     return khub_kernel_function(f, known[i].kernel, function, err);
