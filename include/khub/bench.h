@@ -76,8 +76,8 @@ typedef struct khub_bench_options {
     /* Called before each case; `user` is passed on. Not 0: ends there, KHUB_E_CANCELED. NULL: nobody. */
     int (*progress)(void *user, size_t done, size_t count);
     void *user;
-    const char *standard; /* whose standard functions: "khub" (NULL too), "torch" (khub_standard_torch) where
-                           * PyTorch has one */
+    const char *standard; /* whose standard functions: "khub" (NULL too), "torch" (khub_standard_torch, with
+                           * get's libtorch) where PyTorch has one */
 } khub_bench_options;
 
 /* Measures a layer of a kernel (named as for khub_get), or with `layer` NULL every layer that it serves, in

@@ -97,7 +97,7 @@ typedef struct khub_compare_options {
     const char *save;            /* a directory: the worst case's arguments as .npy files; NULL: none */
     const khub_get_options *get; /* how kernels are had; borrowed during the call; NULL: as khub_get does */
     const char *standard;        /* whose standard functions kernels are compared with: "khub" (NULL too),
-                                  * "torch" (khub_standard_torch) where PyTorch has one */
+                                  * "torch" (khub_standard_torch, with get's libtorch) where PyTorch has one */
 } khub_compare_options;
 
 typedef struct khub_compare_report khub_compare_report;

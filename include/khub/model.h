@@ -16,6 +16,8 @@ typedef struct khub_model_options {
     unsigned threads;     /* 0: as many as the system allows this process */
     const char *standard; /* whose standard functions the slots have: "khub" (NULL too), or "torch", PyTorch's
                            * operators (khub_standard_torch), with its own threads, as many */
+    const char *torch;    /* for that, the folder of a libtorch, as for khub_platform_use_torch; NULL: this
+                           * machine's */
 } khub_model_options;
 
 /* Opens the model in `directory`: config.json, model.safetensors or the files that

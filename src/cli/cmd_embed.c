@@ -284,6 +284,7 @@ static int work(struct job *job, khub_error *err)
     KHUB_INIT(&options);
     options.threads = (unsigned)job->threads;
     options.standard = job->standard;
+    options.torch = job->machine.torch;
     char *dir;
     int rc = cli_model_dir(&dir, job->model_name, CLI_MODEL_WHOLE, &job->hub, err);
     if (rc == KHUB_OK) rc = cli_model.khub_model_open(&job->model, dir, &options, err);

@@ -254,7 +254,7 @@ static int measure_calls(struct session *s, struct entry *entry, double seconds,
     khub_layer_spec own;
     khub__calls_options how = {.kernel = s->kernel,
                                .standard = !s->options.no_standard,
-                               .whose = s->options.standard,
+                               .whose = khub__whose_with(s->options.standard, s->options.get),
                                .fill = s->options.cold ? khub__peaks_most(s->peaks) : 0,
                                .pool = s->pool};
     double before = khub__seconds();

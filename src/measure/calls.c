@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "measure/cases.h"
 #include "measure/fill.h"
-#include "ops/whose.h"
 #include "tensor/array.h"
 
 #include <stdio.h>
@@ -48,7 +47,7 @@ static int make_args(khub__call_set *set, const khub__case *c, khub_error *err)
 }
 
 static int add_slot(khub_slot **slot, khub_layers *layers, const khub__call_set *set, const khub__case *c,
-                    const char *whose, size_t number, khub_error *err)
+                    khub__whose whose, size_t number, khub_error *err)
 {
     char path[32];
     khub__standard standard;
@@ -108,7 +107,7 @@ static int make_sets(khub__timed_calls *calls, const khub__case *c, const khub__
             double sets = calls->work.bytes > 0 ? (double)options->fill / calls->work.bytes : 0;
             wanted = sets > MOST_SETS ? MOST_SETS : (size_t)sets + 1;
         }
-        if (rc == KHUB_OK) rc = add_slot(&set->kernel, calls->kernels, set, c, NULL, i, err);
+        if (rc == KHUB_OK) rc = add_slot(&set->kernel, calls->kernels, set, c, (khub__whose){0}, i, err);
         if (rc == KHUB_OK && calls->standards)
             rc = add_slot(&set->standard, calls->standards, set, c, options->whose, i, err);
     }

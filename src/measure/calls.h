@@ -6,6 +6,7 @@
 #include "measure/sampling.h"
 #include "measure/work.h"
 #include "model/cut.h"
+#include "ops/whose.h"
 
 #include <khub/npy.h>
 
@@ -42,7 +43,7 @@ typedef struct khub__calls_options {
     khub_kernel *kernel;         /* borrowed as long as the calls are */
     const khub_layer_spec *spec; /* how it serves the layer */
     int standard;                /* not 0: the standard function beside it */
-    const char *whose;           /* standard function (ops/whose.h) */
+    khub__whose whose;           /* standard function */
     uint64_t fill;               /* as many sets as take this many bytes; 0: one */
     khub__threads *pool;
 } khub__calls_options;

@@ -120,7 +120,8 @@ static int open_all(job *j, khub_error *err)
 static int find_standard(khub__subject *out, const job *j, const khub__layer_def *layer, khub_error *err)
 {
     khub__standard standard;
-    int rc = khub__standard_of(&standard, j->options.standard, layer->name, err);
+    int rc =
+        khub__standard_of(&standard, khub__whose_with(j->options.standard, j->options.get), layer->name, err);
     out->function = standard.function;
     out->name = standard_name(j, layer->name);
     return rc;

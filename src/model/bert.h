@@ -5,6 +5,8 @@
 #include "model/config.h"
 #include "model/threads.h"
 
+#include "ops/whose.h"
+
 #include <khub/layer.h>
 
 typedef struct khub__bert khub__bert;
@@ -13,7 +15,7 @@ typedef struct khub__bert khub__bert;
  * modules, to `layers`, which must be freed first: its slots borrow the weights. `standard` says
  * whose functions they have (ops/whose.h); `threads` is borrowed. KHUB_E_NOTFOUND, KHUB_E_FORMAT,
  * KHUB_E_UNSUPPORTED, KHUB_E_IO, KHUB_E_NOMEM. */
-int khub__bert_open(khub__bert **out, const char *directory, khub_layers *layers, const char *standard,
+int khub__bert_open(khub__bert **out, const char *directory, khub_layers *layers, khub__whose standard,
                     khub__threads *threads, khub_error *err);
 void khub__bert_close(khub__bert *bert); /* NULL is a no-op */
 

@@ -14,7 +14,7 @@ enum { TOKENS_PER_RUN = 512, ALIGNMENT = 64 };
 struct builder {
     khub__bert *bert;
     khub_layers *layers;
-    const char *standard; /* whose functions */
+    khub__whose standard; /* whose functions */
     khub_error *err;
 };
 
@@ -222,7 +222,7 @@ static int build(struct builder *b, const char *directory)
     return rc;
 }
 
-int khub__bert_open(khub__bert **out, const char *directory, khub_layers *layers, const char *standard,
+int khub__bert_open(khub__bert **out, const char *directory, khub_layers *layers, khub__whose standard,
                     khub__threads *threads, khub_error *err)
 {
     *out = NULL;

@@ -56,8 +56,8 @@ static int open_parts(khub_model *model, const char *directory, const khub_model
     if (rc == KHUB_OK) khub__torch_set_threads((int)khub__threads_count(model->threads));
     if (rc == KHUB_OK) rc = khub_layers_new(&model->layers, err);
     if (rc == KHUB_OK)
-        rc = khub__bert_open(&model->bert, model->sentence.encoder, model->layers, options->standard,
-                             model->threads, err);
+        rc = khub__bert_open(&model->bert, model->sentence.encoder, model->layers,
+                             (khub__whose){options->standard, options->torch}, model->threads, err);
     if (rc == KHUB_OK) rc = khub_tokenizer_open(&model->tokenizer, model->sentence.encoder, err);
     if (rc == KHUB_OK) rc = check_sizes(model, directory, err);
     return rc == KHUB_OK ? take_memory(model, err) : rc;

@@ -325,9 +325,9 @@ void khub__torch_leave_result(khub_function *f)
 }
 
 /* Whoever looks finds the same. */
-static int prepare(recipe *r, khub_error *err)
+static int prepare(recipe *r, const char *torch, khub_error *err)
 {
-    int rc = khub__machine_open_torch(&(khub_get_options){0}, 0, err);
+    int rc = khub__machine_open_torch(&(khub_get_options){.torch = torch}, 0, err);
     for (int i = 0; rc == KHUB_OK && i < OPERATORS && r->names[i]; i++) {
         const khub__torch_operator *found = NULL;
         rc = khub__torch_operator_find(&found, "aten", r->names[i], err);
@@ -350,12 +350,12 @@ int khub__torch_has_layer(const char *layer)
     return find_recipe(layer) != NULL;
 }
 
-int khub_standard_torch(khub_function *out, const char *layer, khub_error *err)
+int khub__standard_torch(khub_function *out, const char *layer, const char *torch, khub_error *err)
 {
     recipe *r = find_recipe(layer);
     *out = (khub_function){0};
     if (r) {
-        int rc = prepare(r, err);
+        int rc = prepare(r, torch, err);
         if (rc == KHUB_OK) *out = (khub_function){run, r};
         return rc;
     }
@@ -365,4 +365,9 @@ int khub_standard_torch(khub_function *out, const char *layer, khub_error *err)
                ? khub__fail(err, KHUB_E_NOTFOUND,
                             "%s: PyTorch has no operator for it that its C interface can call", layer)
                : rc;
+}
+
+int khub_standard_torch(khub_function *out, const char *layer, khub_error *err)
+{
+    return khub__standard_torch(out, layer, NULL, err);
 }

@@ -11,6 +11,7 @@ from fakes import KHUB, PLAIN
 
 MODEL = os.environ["KHUB_MODEL"]
 FULL = pathlib.Path(os.environ["KHUB_BINARY"]) / "tests" / "torch" / "repos" / "full"
+NO_TORCH = {**os.environ, **PLAIN, "KHUB_TORCH_DIR": "/nowhere"}
 WITH_TORCH = {**os.environ, **PLAIN, "KHUB_TORCH_DIR": os.environ["KHUB_TORCH"]}
 
 
@@ -20,9 +21,10 @@ def khub(*arguments, env=WITH_TORCH):
 
 def test_standard_functions():
     """Each is as near to the exact result as PyTorch is (a few units in the last place), so that it is the right operator with the right arguments."""
+    where = "--torch", os.environ["KHUB_TORCH"]
     for kernel, layers in {"khub/norm": {"RMSNorm": "torch", "LayerNorm": "torch", "AddRMSNorm": "standard", "AddLayerNorm": "standard"},
                            "khub/softmax": {"Softmax": "torch"}, "khub/attention": {"Attention": "torch"}}.items():
-        done = khub("compare", kernel, "--standard", "torch", "--dtype", "float32", "--json")
+        done = khub("compare", kernel, "--standard", "torch", *where, "--dtype", "float32", "--json", env=NO_TORCH)
         assert done.returncode == 0, done.stderr
         assert ("AddLayerNorm: khub's own is used" in done.stderr) == (kernel == "khub/norm")
         report = json.loads(done.stdout)
@@ -33,12 +35,14 @@ def test_standard_functions():
 
 
 def test_a_model():
-    ours, theirs = (khub("embed", "--model", MODEL, "--standard", whose, "--threads", "1", "a sentence", "") for whose in ("khub", "torch"))
+    command = "embed", "--model", MODEL, "--threads", "1", "a sentence", "", "--standard"
+    ours = khub(*command, "khub")
+    theirs = khub(*command, "torch", "--torch", os.environ["KHUB_TORCH"], env=NO_TORCH)
     assert ours.returncode == theirs.returncode == 0, theirs.stderr
     a, b = ([json.loads(line) for line in done.stdout.splitlines()] for done in (ours, theirs))
     assert np.abs(np.array(a) - np.array(b)).max() < 1e-6 and a != b
     assert khub("embed", "--model", MODEL, "--standard", "numpy", "x").returncode == 2
-    done = khub("embed", "--model", MODEL, "--standard", "torch", "x", env={**os.environ, **PLAIN, "KHUB_TORCH_DIR": "/nowhere"})
+    done = khub("embed", "--model", MODEL, "--standard", "torch", "x", env=NO_TORCH)
     assert done.returncode == 1 and "/nowhere" in done.stderr
 
 
