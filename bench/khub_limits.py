@@ -120,7 +120,7 @@ class Worker:
         self.name = name
         self.process = subprocess.Popen(
             [sys.executable, HERE / "peers" / "embedders.py", name],
-            env={**ENVIRONMENT, "RAYON_NUM_THREADS": "2"},
+            env={**ENVIRONMENT, "RAYON_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -3,8 +3,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-/* A piece must be worth its hand-over (one or two microseconds): about this many multiply-adds. */
-#define GRAIN 100e3
+/* A piece must be worth its hand-over (a microsecond at most, bench/pool.c): about this many multiply-adds.
+ */
+#define GRAIN 50e3
 /* More pieces than threads let a thread that isn't disturbed take over from one that is. */
 enum { PIECES_PER_THREAD = 2, MAX_CALLS = 1 << 24 };
 
