@@ -50,6 +50,7 @@ typedef struct khub_platform_options {
     size_t struct_size;        /* set by KHUB_INIT */
     uint32_t probe_timeout_ms; /* for each driver library asked; 0: 5,000 */
     int no_accelerators;       /* not 0: don't look for any; the backend is "cpu" */
+    int refresh;               /* not 0: ask drivers that have answered since the machine started, too */
 } khub_platform_options;
 
 /* Looks at this machine. No accelerator library is opened in this process, nothing is executed to find

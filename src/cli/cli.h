@@ -81,7 +81,7 @@ int cli_quiet(void);
 /* The machine that a build is chosen for: --platform, --backend, --torch, --no-torch. */
 typedef struct cli_machine {
     const char *file, *backend, *torch; /* NULL: this machine, its own */
-    int no_torch;
+    int no_torch, refresh;              /* refresh: drivers are asked anew */
 } cli_machine;
 
 /* Rows for a command's table of options, and their lines for its help. */

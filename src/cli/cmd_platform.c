@@ -270,7 +270,8 @@ static int run(int argc, char **argv)
 {
     int json = 0;
     cli_machine machine = {0};
-    const cli_option options[] = {{"--json", CLI_FLAG, &json}, CLI_MACHINE_OPTIONS(machine)};
+    const cli_option options[] = {
+        {"--json", CLI_FLAG, &json}, {"--refresh", CLI_FLAG, &machine.refresh}, CLI_MACHINE_OPTIONS(machine)};
     int kept = cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     if (kept < 0) return EXIT_USAGE;
     if (kept > 0) return cli_usage(argv[0], "takes no argument, not \"%s\"", argv[1]);
@@ -306,6 +307,10 @@ const cli_command cli_platform_command = {
         "their own, so a driver that hangs or crashes is a line in the report.\n"
         "\n"
         "    --json            as JSON; a file with it can be given to --platform\n" CLI_MACHINE_HELP
+        "    --refresh         asks drivers anew; else an answer counts until the machine starts again, a "
+        "driver's "
+        "file,\n"
+        "                      a device file or a variable that drivers read has changed\n"
         "    -v                also what the Hub would be reached with: libcurl, its TLS, whose certificates "
         "it "
         "trusts\n"

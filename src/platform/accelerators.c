@@ -6,6 +6,7 @@
 #include "platform/hints.h"
 #include "platform/pci.h"
 #include "platform/platform.h"
+#include "platform/remembered.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ typedef struct search {
     khub_accelerator_info *out;
     const char *candidates[MAX_CANDIDATES];
     size_t count, next;
-    int no_device; /* the driver said so */
+    const char *key; /* what the answer to the question that is being asked depends on */
+    int no_device;   /* the driver said so */
 } search;
 
 /* Adds DIR/NAME unless it is one of the files already. */
@@ -231,33 +233,71 @@ static int take_end(search *s, const khub__ask *ask, uint32_t timeout_ms, khub__
     return !stop;
 }
 
+/* How questions are asked. */
+typedef struct asking {
+    const char *program; /* khub-probe */
+    uint32_t timeout_ms;
+    int refresh; /* 1: whatever was answered before */
+    khub__pool *pool;
+} asking;
+
+/* A driver that is broken may be mended without anything else changing. */
+static int is_worth_keeping(const char *answer, khub__pool *pool)
+{
+    khub_accelerator_info info = {.presence = KHUB_BROKEN};
+    int no_device = 0;
+    return read_answer(&info, &no_device, answer, pool) == 0 && info.presence != KHUB_BROKEN;
+}
+
+static int recall(khub__ask *ask, const char *key, const asking *how)
+{
+    khub_accelerator_info info = {0};
+    int no_device = 0;
+    if (how->refresh || !khub__recall(ask, key, how->pool)) return 0;
+    if (read_answer(&info, &no_device, ask->answer, how->pool) == 0) return 1;
+    khub__text_free(&ask->output);
+    return 0;
+}
+
+static void take(search *s, khub__ask *ask, const asking *how)
+{
+    if (!take_end(s, ask, how->timeout_ms, how->pool)) s->next = s->count;
+    if (ask->output.failed) how->pool->failed = 1;
+    khub__text_free(&ask->output);
+}
+
 /* One file of each backend that still has one, side by side. 0: there was nothing left to ask. */
-static int ask_round(search *searches, const char *program, uint32_t timeout_ms, khub__pool *pool)
+static int ask_round(search *searches, const asking *how)
 {
     khub__ask asks[KHUB__ACCELERATORS];
     search *whose[KHUB__ACCELERATORS];
     size_t count = 0;
-    memset(asks, 0, sizeof(asks));
+    int more = 0;
     for (size_t i = 0; i < KHUB__ACCELERATORS; i++) {
         search *s = &searches[i];
         if (s->next >= s->count) continue;
-        asks[count].backend = s->kind->backend;
-        asks[count].library = s->candidates[s->next++];
+        khub__ask ask = {.backend = s->kind->backend, .library = s->candidates[s->next++]};
+        s->key = khub__answer_key(&ask, how->program, how->pool);
+        more = 1;
+        if (recall(&ask, s->key, how)) {
+            take(s, &ask, how);
+            continue;
+        }
+        asks[count] = ask;
         whose[count++] = s;
     }
-    if (!count) return 0;
-    khub__ask_all(asks, count, program, timeout_ms);
+    khub__ask_all(asks, count, how->program, how->timeout_ms);
     for (size_t i = 0; i < count; i++) {
-        if (!take_end(whose[i], &asks[i], timeout_ms, pool)) whose[i]->next = whose[i]->count;
-        if (asks[i].output.failed) pool->failed = 1;
-        khub__text_free(&asks[i].output);
+        if (asks[i].end == KHUB__ASK_ANSWERED && is_worth_keeping(asks[i].answer, how->pool))
+            khub__remember(&asks[i], whose[i]->key, how->pool);
+        take(whose[i], &asks[i], how);
     }
-    return 1;
+    return more;
 }
 
 void khub__find_accelerators(khub_accelerator_info out[KHUB__ACCELERATORS], const char *os,
                              const khub_library_info *cudart, const khub__places *places, uint32_t timeout_ms,
-                             khub__pool *pool)
+                             int refresh, khub__pool *pool)
 {
     search searches[KHUB__ACCELERATORS];
     const char *prefix = khub__install_prefix();
@@ -269,7 +309,8 @@ void khub__find_accelerators(khub_accelerator_info out[KHUB__ACCELERATORS], cons
         searches[i].out = &out[i];
         prepare(&searches[i], os, places, pool);
     }
-    while (program && ask_round(searches, program, timeout_ms, pool)) {}
+    const asking how = {program, timeout_ms, refresh, pool};
+    while (program && ask_round(searches, &how)) {}
     for (size_t i = 0; !places->brief && i < KHUB__ACCELERATORS; i++)
         khub__hint(&out[i], searches[i].no_device, cudart, places->loader.root, pool);
 }

@@ -8,9 +8,10 @@ enum { KHUB__ACCELERATORS = 7 };
 
 /* Fills in one entry per backend, in the order in which they count: cuda, rocm, metal, xpu, cann,
  * neuron, tpu. `os` as in a
- * platform; `cudart` may be absent. Strings are the pool's. */
+ * platform; `cudart` may be absent.
+ * `refresh` 1: no driver's answer is taken from before (remembered.h). Strings are the pool's. */
 void khub__find_accelerators(khub_accelerator_info out[KHUB__ACCELERATORS], const char *os,
                              const khub_library_info *cudart, const khub__places *places, uint32_t timeout_ms,
-                             khub__pool *pool);
+                             int refresh, khub__pool *pool);
 
 #endif

@@ -87,7 +87,7 @@ static void detect_accelerators(khub_platform *p, const khub__places *places,
     p->accelerators = khub__pool_take(&p->pool, KHUB__ACCELERATORS, sizeof(*p->accelerators));
     if (!p->accelerators) return;
     khub__find_accelerators(p->accelerators, p->os, khub__platform_library_of(p, "libcudart"), places,
-                            timeout_ms, &p->pool);
+                            timeout_ms, options->refresh, &p->pool);
     p->accelerator_count = KHUB__ACCELERATORS;
 }
 

@@ -43,6 +43,7 @@ static void setup(void)
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
         unsetenv(variables[i]);
     make_root();
+    setenv("XDG_CACHE_HOME", root, 1); /* where answers are remembered */
 }
 
 static khub_platform *detect(uint32_t timeout_ms)
@@ -450,7 +451,7 @@ START_TEST(devices_that_are_not_asked)
             if (step == 3)
                 run("cp $KHUB_BINARY/tests/drivers/libcuda.so.1 %s/usr/lib/%s", root, table[i].library);
             if (step == 4) add_pci("0000:a0:01.0", table[i].vendor, table[i].device);
-            khub__find_accelerators(found, "linux", NULL, &places, 30000, &pool);
+            khub__find_accelerators(found, "linux", NULL, &places, 30000, 0, &pool);
             ck_assert_str_eq(a->backend, table[i].backend);
             ck_assert_int_eq(a->presence, step == 0 ? KHUB_ABSENT : step < 3 ? KHUB_BROKEN : KHUB_FOUND);
             ck_assert_uint_eq(a->device_count, step == 0 ? 0 : step < 4 ? 1 : 2);
@@ -562,7 +563,7 @@ START_TEST(wsl_driver)
     run("mkdir -p %s/usr/lib/wsl/lib && cp $KHUB_BINARY/tests/drivers/libcuda.so.1 %s/usr/lib/wsl/lib/", root,
         root);
     khub__places_open(&places, root, &pool);
-    khub__find_accelerators(found, "linux", NULL, &places, 30000, &pool);
+    khub__find_accelerators(found, "linux", NULL, &places, 30000, 0, &pool);
     ck_assert_int_eq(found[0].presence, KHUB_FOUND);
     ck_assert_ptr_nonnull(strstr(found[0].path, "/usr/lib/wsl/lib/libcuda.so.1"));
     khub__places_close(&places);
@@ -582,7 +583,7 @@ START_TEST(no_driver_no_process)
     setenv("CUDA_VISIBLE_DEVICES", "", 1); /* hides nothing where there is nothing */
     run("mkdir -p %s/usr/lib", root);
     khub__places_open(&places, root, &pool);
-    khub__find_accelerators(found, "linux", &cudart, &places, 1, &pool);
+    khub__find_accelerators(found, "linux", &cudart, &places, 1, 0, &pool);
     ck_assert_str_eq(found[0].reason,
                      "no libcuda.so.1 or libcuda.so in /usr/lib, /usr/lib/wsl/lib; CUDA runtime 12.8 found "
                      "(/t/libcudart.so), which needs a driver and a device");
@@ -590,7 +591,7 @@ START_TEST(no_driver_no_process)
     for (int i = 0; i < KHUB__ACCELERATORS; i++)
         ck_assert_int_eq(found[i].presence, KHUB_ABSENT);
     ck_assert_str_eq(found[2].reason, "no Metal.framework of macOS: it exists on darwin only, this is linux");
-    khub__find_accelerators(found, "darwin", NULL, &places, 1, &pool);
+    khub__find_accelerators(found, "darwin", NULL, &places, 1, 0, &pool);
     ck_assert_str_eq(found[0].reason, "no CUDA driver: it exists on linux only, this is darwin");
     khub__places_close(&places);
     khub__pool_free(&pool);
@@ -659,6 +660,75 @@ static int do_detect(void *user, khub_error *err)
 
 /* With a driver, a virtual environment and headers to read, so that every place that takes memory is passed.
  */
+/* How often the driver was begun, by the file that it writes to. */
+static int times_begun(void)
+{
+    int count = 0;
+    char path[512], line[256];
+    snprintf(path, sizeof(path), "%s/log", root);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof(line), file))
+        count++;
+    if (file) fclose(file);
+    return count;
+}
+
+static void look_again(int expected, khub_presence presence)
+{
+    khub_platform *p = detect(0);
+    const khub_accelerator_info *cuda = khub_platform_accelerator(p, 0);
+    ck_assert_msg(cuda->presence == presence, "%s", cuda->reason);
+    ck_assert_uint_eq(cuda->device_count, presence == KHUB_FOUND ? 2 : 0);
+    if (presence == KHUB_FOUND)
+        ck_assert_str_eq(cuda->devices[1].uuid, "GPU-47000102-0304-0506-0708-090a0b0c0d0e");
+    khub_platform_free(p);
+    ck_assert_int_eq(times_begun(), expected);
+}
+
+/* A driver is asked once until something changes that its answer depends on; what isn't whole or ours is
+ * asked again, and nothing is left of what was remembered before the machine started. */
+START_TEST(an_answer_is_remembered)
+{
+    static const char *const spoil[] = {"truncate -s -5 $f", "truncate -s 0 $f",
+                                        "printf x | dd of=$f conv=notrunc bs=1 seek=3 2>/dev/null",
+                                        "sed -i 's/\"found\"/\"fonud\"/' $f", "chmod 666 $f"};
+    char variable[512];
+    int asked = 1;
+    setup();
+    install("libcuda.so.1", "two");
+    snprintf(variable, sizeof(variable), "%s/log", root);
+    setenv("FAKE_DRIVER_LOG", variable, 1);
+    look_again(asked, KHUB_FOUND);
+    look_again(asked, KHUB_FOUND);
+    for (size_t i = 0; i < sizeof(spoil) / sizeof(*spoil); i++) {
+        run("f=$(ls %s/khub/accelerators/*) && %s", root, spoil[i]);
+        look_again(++asked, KHUB_FOUND);
+        look_again(asked, KHUB_FOUND);
+    }
+    run("touch %s/khub/accelerators/00000000-0123456789abcdef", root);
+    setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
+    look_again(++asked, KHUB_FOUND);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    look_again(asked, KHUB_FOUND); /* both are remembered */
+    run("test $(ls %s/khub/accelerators | wc -l) = 2", root);
+    run("cp %s/two/libcuda.so.1 %s/two/new && mv %s/two/new %s/two/libcuda.so.1", root, root, root, root);
+    look_again(++asked, KHUB_FOUND);
+    khub_platform_options options;
+    khub_platform *p;
+    KHUB_INIT(&options);
+    options.refresh = 1;
+    ck_assert_int_eq(khub_platform_detect(&p, &options, NULL), KHUB_OK);
+    khub_platform_free(p);
+    ck_assert_int_eq(times_begun(), ++asked);
+    unsetenv("LD_LIBRARY_PATH");
+    install("libcuda.so.1", "mismatch"); /* what is broken may be mended */
+    look_again(++asked, KHUB_BROKEN);
+    look_again(++asked, KHUB_BROKEN);
+    unsetenv("FAKE_DRIVER_LOG");
+    remove_root();
+}
+END_TEST
+
 START_TEST(memory_runs_out)
 {
     setup();
@@ -692,4 +762,4 @@ UNIT("platform_accelerators", two_devices, drivers_that_do_not_work, what_a_driv
      device_masks, rocm_devices, xpu_devices, cann_devices, metal_devices, devices_that_are_not_asked,
      topology_of_amdkfd, a_device_that_is_too_old, level_zero_uninitialized, kfd_not_permitted, wsl_driver,
      no_driver_no_process, probe_is_missing, host_ignores_its_children, accelerators_not_wanted,
-     memory_runs_out)
+     an_answer_is_remembered, memory_runs_out)
