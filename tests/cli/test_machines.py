@@ -197,12 +197,13 @@ def wrong(of, report):
 
 
 @pytest.fixture
-def ask(monkeypatch):
+def ask(monkeypatch, tmp_path):
     """What khub says of the machine below a root, in one process for all of them."""
     for name in ("LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK", "ASCEND_HOME_PATH",
                  "ASCEND_RT_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("KHUB_PREFIX", os.environ["KHUB_STAGE"])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with subprocess.Popen([DRIVERS / "machine"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
 
         def answer(root, env, timeout):

@@ -20,6 +20,12 @@ SHORT = {"os": "linux", "arch": "x86_64", "backend": "cu128", "torch": "2.10", "
          "tvm_ffi": "0.1", "macos": None, "archs": ["9.0"]}
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_remembered(tmp_path, monkeypatch):
+    """Of drivers, beyond a test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 def khub(*arguments, **variables):
     env = {k: v for k, v in os.environ.items() if k not in VARIABLES} | {k: str(v) for k, v in variables.items()}
     return subprocess.run([KHUB, "platform", *map(str, arguments)], env=env, capture_output=True, text=True, timeout=120)
