@@ -265,22 +265,27 @@ def commit():
     def git(*words):
         return subprocess.run(["git", "-C", HERE, *words], capture_output=True, text=True).stdout.strip()
 
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", "../src", "../kernels")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "../src", "../kernels")  # from the script's folder
     return git("rev-parse", "--short=12", "HEAD") + (" with changes" if changed else "")
 
 
 def save(machine, found):
-    """A file for each processor, in which a part replaces what it gave before."""
+    """A file for each processor, in which a part replaces what it gave before, and adds to what the same commit gave."""
     name = re.sub(r"[^a-z0-9]+", "-", f"{machine['cpu']} {machine['family']} {machine['isa']}".lower()).strip("-")
     path = HERE / "results" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
-    parts = json.loads(path.read_text())["parts"] if path.exists() else {}
+    kept = json.loads(path.read_text()) if path.exists() else {"machine": {}, "parts": {}}
+    machine, parts = {**kept["machine"], **machine}, kept["parts"]
     for part, rows in found.items():
-        parts[part] = {"date": datetime.date.today().isoformat(), "commit": commit(), "peers": versions(), "rows": rows}
+        head = {"date": datetime.date.today().isoformat(), "commit": commit(), "peers": versions()}
+        before = parts.get(part, {"rows": []})
+        same = [r for r in before["rows"] if all(before[k] == head[k] for k in head)]
+        new = {(r["work"], r["threads"]) for r in rows}
+        parts[part] = {**head, "rows": [r for r in same if (r["work"], r["threads"]) not in new] + rows}
     rounded = json.loads(json.dumps({"machine": machine, "parts": parts}), parse_float=lambda x: float(f"{float(x):.4g}"))
     lines = []
     for part, one in rounded["parts"].items():
-        rows = ",\n  ".join(json.dumps({k: v for k, v in r.items() if k != "part"}) for r in one.pop("rows"))
+        rows = ",\n  ".join(map(json.dumps, one.pop("rows")))
         lines.append(f'{json.dumps(part)}: {json.dumps(one)[:-1]}, "rows": [\n  {rows}]}}')
     path.write_text(f'{{"machine": {json.dumps(rounded["machine"])},\n"parts": {{\n' + ",\n".join(lines) + "}}\n")
     print(f"\nkept in {path.relative_to(HERE.parent)}")

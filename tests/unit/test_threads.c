@@ -4,12 +4,10 @@
 #include "base/error.h"
 #include "model/threads.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { MOST = 1000 };
@@ -145,24 +143,41 @@ START_TEST(no_threads_before_there_is_work)
 }
 END_TEST
 
-/* How often the thread of this process with the largest number, the one that was started last, went to sleep.
- */
-static long sleeps_of_last(void)
+static atomic_long worker; /* its number in /proc; 0: it took no piece yet */
+
+static int note_worker(void *user, size_t i, khub_error *err)
 {
-    char path[64], line[128];
-    long last = 0, sleeps = -1;
-    DIR *tasks = opendir("/proc/self/task");
-    ck_assert_ptr_nonnull(tasks);
-    for (struct dirent *entry; (entry = readdir(tasks)) != NULL;)
-        if (atol(entry->d_name) > last) last = atol(entry->d_name);
-    closedir(tasks);
-    snprintf(path, sizeof(path), "/proc/self/task/%ld/status", last);
+    (void)user, (void)i, (void)err;
+    if (gettid() != getpid()) atomic_store(&worker, gettid());
+    usleep(100); /* the other piece is the other thread's */
+    return KHUB_OK;
+}
+
+/* How often the worker went to sleep; -1: it is awake. */
+static long sleeps_or_awake(void)
+{
+    char path[64], line[128], state = 0;
+    long count = -1;
+    snprintf(path, sizeof(path), "/proc/self/task/%ld/status", atomic_load(&worker));
     FILE *file = fopen(path, "r");
     ck_assert_ptr_nonnull(file);
-    while (fgets(line, sizeof(line), file))
-        if (sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps) == 1) break;
+    while (fgets(line, sizeof(line), file)) {
+        sscanf(line, "State: %c", &state);
+        sscanf(line, "voluntary_ctxt_switches: %ld", &count);
+    }
     fclose(file);
-    return sleeps;
+    return state == 'S' ? count : -1;
+}
+
+static long sleeps(void)
+{
+    long count = -1;
+    for (int tries = 0; count < 0 && tries < 10000; tries++) {
+        usleep(1000);
+        count = sleeps_or_awake();
+    }
+    ck_assert_int_ge(count, 0);
+    return count;
 }
 
 /* A worker that sleeps is left alone by jobs that can't be shared: a row, a sentence. */
@@ -170,22 +185,16 @@ START_TEST(one_piece_wakes_nobody)
 {
     khub_error err = {0};
     khub__threads *threads;
-    pthread_t first; /* with it the thread sanitizer starts one of its own */
-    ck_assert_int_eq(pthread_create(&first, NULL, nothing, NULL), 0);
-    pthread_join(first, NULL);
     ck_khub_ok(khub__threads_new(&threads, 2, &err), &err);
-    check_runs(threads, 2);
-    usleep(20000);
-    long before = sleeps_of_last();
+    for (int tries = 0; !atomic_load(&worker) && tries < 10000; tries++)
+        ck_khub_ok(khub__threads_run(threads, 2, note_worker, NULL, &err), &err);
+    long before = sleeps();
     for (int i = 0; i < 1000; i++)
         check_runs(threads, 1);
-    usleep(20000);
-    ck_assert_int_eq(sleeps_of_last(), before);
-    for (long tries = 0; sleeps_of_last() == before && tries < 1000; tries++) {
+    ck_assert_int_eq(sleeps(), before);
+    for (int tries = 0; sleeps() == before && tries < 1000; tries++)
         check_runs(threads, 2);
-        usleep(1000);
-    }
-    ck_assert_int_gt(sleeps_of_last(), before);
+    ck_assert_int_gt(sleeps(), before);
     khub__threads_free(threads);
 }
 END_TEST
