@@ -21,9 +21,9 @@ SHORT = {"os": "linux", "arch": "x86_64", "backend": "cu128", "torch": "2.10", "
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_remembered(tmp_path, monkeypatch):
+def nothing_is_remembered(tmp_path_factory, monkeypatch):
     """Of drivers, beyond a test."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 def khub(*arguments, **variables):
