@@ -70,8 +70,10 @@ static int compare(khub_model *model, const char *const *texts, size_t count, fl
     if (rc == KHUB_OK) rc = khub_kernelize(khub_model_layers(model), NULL, &report, err);
     if (rc == KHUB_OK) rc = embed(model, texts, count, kernels, &kernels_ms, err);
     if (rc == KHUB_OK) {
-        for (size_t i = 0; i < count * width; i++)
-            largest = fmax(largest, fabs((double)standard[i] - kernels[i]));
+        for (size_t i = 0; i < count * width; i++) {
+            double difference = fabs((double)standard[i] - kernels[i]);
+            if (!(difference <= largest)) largest = difference;
+        }
         print_matrix(texts, count, kernels, width);
         print_result(report, standard_ms, kernels_ms, largest);
     }
