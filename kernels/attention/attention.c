@@ -5,23 +5,24 @@
 
 ISA_PATHS(attention_path, attention);
 
-enum { OUT, Q, K, V, LENGTHS, SCALE, CAUSAL };
+enum { OUT, Q, K, V, LENGTHS, SCALE, CAUSAL, WINDOW };
 
 static const khub__signature attention_signature = {
     .name = "attention",
     .doc = "out = softmax(scale · q kᵀ) v for each head; query head i uses key head i / (h / g). Query i "
-           "sees key j if "
-           "j < lengths[b] (None: all s) and, when causal, j <= i + s - t; one that sees no key gives zeros.",
+           "stands at key p = i + s - t. It sees key j if j < lengths[b] (None: all s), when causal j <= p, "
+           "and with a window (None, 0: there is none) |p - j| < window; one that sees no key gives zeros.",
     .not_empty = "",
     .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,
-    .count = 7,
+    .count = 8,
     .params = {{"out", KHUB__OUT, "bthd"},
                {"q", KHUB__TENSOR, "bthd"},
                {"k", KHUB__TENSOR, "bsgd"},
                {"v", KHUB__TENSOR, "bsgd"},
                {"lengths", KHUB__TENSOR, "b", .optional = 1, .dtype = {kDLInt, 32, 1}},
                {"scale", KHUB__FLOAT},
-               {"causal", KHUB__BOOL}}};
+               {"causal", KHUB__BOOL},
+               {"window", KHUB__INT, .optional = 1}}};
 
 static int64_t keys_of(const khub__call *c, int64_t batch)
 {
@@ -30,6 +31,16 @@ static int64_t keys_of(const khub__call *c, int64_t batch)
     if (!lengths) return keys;
     int64_t length = ((const int32_t *)(const void *)lengths)[batch];
     return length < 0 ? 0 : length < keys ? length : keys;
+}
+
+/* Query i stands at key i + s - t. */
+static void limit(attention_call *call, const khub__call *c)
+{
+    int64_t offset = c->extent['s'] - c->extent['t'], window = c->arg[WINDOW].i64;
+    if (window > ATTENTION_FAR) window = 0;
+    call->from = window > 0 ? offset - window + 1 : -ATTENTION_FAR;
+    call->until = window > 0 ? offset + window : ATTENTION_FAR;
+    if (c->arg[CAUSAL].flag) call->until = offset + 1;
 }
 
 static int attention_run(const khub__call *c)
@@ -46,22 +57,23 @@ static int attention_run(const khub__call *c)
                            .q_step = khub__step(q, 1),
                            .q_head = khub__step(q, 2),
                            .k_step = khub__step(k, 1),
+                           .k_head = khub__step(k, 2),
                            .v_step = khub__step(v, 1),
+                           .v_head = khub__step(v, 2),
                            .queries = t,
                            .heads = h / g,
+                           .key_heads = g,
                            .dims = c->extent['d'],
-                           .first = s - t + 1,
-                           .causal = c->arg[CAUSAL].flag,
-                           .scale = (float)c->arg[SCALE].f64};
+                           .scale = (float)(c->arg[SCALE].f64 * 1.4426950408889634 /* log2(e) */)};
+    if (c->arg[WINDOW].i64 < 0) return khub__raise(c, "ValueError", "window is negative");
+    limit(&call, c);
     for (int64_t b = 0; b < c->extent['b']; b++) {
         call.keys = keys_of(c, b);
-        for (int64_t i = 0; i < g; i++) {
-            call.out = khub__data(out) + b * khub__step(out, 0) + i * call.heads * call.out_head;
-            call.q = khub__data(q) + b * khub__step(q, 0) + i * call.heads * call.q_head;
-            call.k = s ? khub__data(k) + b * khub__step(k, 0) + i * khub__step(k, 2) : NULL;
-            call.v = s ? khub__data(v) + b * khub__step(v, 0) + i * khub__step(v, 2) : NULL;
-            attention_paths[c->isa]->attend[c->type](&call);
-        }
+        call.out = khub__data(out) + b * khub__step(out, 0);
+        call.q = khub__data(q) + b * khub__step(q, 0);
+        call.k = s ? khub__data(k) + b * khub__step(k, 0) : NULL;
+        call.v = s ? khub__data(v) + b * khub__step(v, 0) : NULL;
+        attention_paths[c->isa]->attend[c->type](&call);
     }
     return 0;
 }

@@ -4,18 +4,19 @@
 
 #include <stdint.h>
 
-/* One key head of one sequence and the query heads that use it. Steps are bytes; a row's `dims` elements lie
- * side by side. */
+/* One sequence: its key heads, and the query heads that use them, `heads` for each. Steps are bytes; a row's
+ * `dims` elements lie side by side. */
 typedef struct attention_call {
-    char *out;             /* (queries, heads, dims) */
-    const char *q, *k, *v; /* (queries, heads, dims), (keys, dims), (keys, dims) */
-    int64_t out_step, out_head, q_step, q_head, k_step, v_step;
-    int64_t queries, heads, dims;
-    int64_t keys;  /* that any query may see */
-    int64_t first; /* query i sees the first `first + i` keys, not more than `keys`, when causal */
-    int causal;
-    float scale;
+    char *out;             /* (queries, key_heads · heads, dims) */
+    const char *q, *k, *v; /* as out, (keys, key_heads, dims), as k */
+    int64_t out_step, out_head, q_step, q_head, k_step, k_head, v_step, v_head;
+    int64_t queries, heads, key_heads, dims, keys;
+    int64_t from, until; /* query i sees keys i + from … i + until - 1, as far as they are among 0 … keys - 1;
+                            beyond ±ATTENTION_FAR: no limit */
+    float scale;         /* times log2 e */
 } attention_call;
+
+#define ATTENTION_FAR (INT64_MAX / 4)
 
 /* By type: F32, BF16 (vec.h). */
 typedef struct attention_path {

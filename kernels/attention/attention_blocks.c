@@ -1,14 +1,19 @@
 /* Attention, once for each path.
  *
- * Lanes are queries: a panel is 16 of them, and scores, their maximum, their exponentials and sums, and the
- * sums of values all stand as (…, 16), so that nothing is ever summed across lanes and a query's result can't
- * depend on its neighbours. Keys come in blocks of KEYS from the first on. For a query, the keys of a block
- * that it sees give scores   chains of fused multiply-adds over DIMS dims, in order, added in order; times
- * scale weights  exp(score - largest so far) total    the weights in order, every fourth, (0 + 1) + (2 + 3)
+ * Keys come in blocks of KEYS, counted from key 0. For a query, the keys of a block that it sees give
+ *     scores   chains of fused multiply-adds over DIMS dims, in order, added in order
+ *     weights  2^((score - largest so far) · scale · log2 e); 0 below 2^-126
+ *     total    sixteen sums, by key modulo 16, of the weights in order
  *     sums     one chain of fused multiply-adds over the keys in order
- * and total and sums of the keys before are first scaled by exp(largest before - largest so far). Only the
- * query and the keys it sees have a say in its bits; values of keys it doesn't see are never touched for it,
- * be they NaN. */
+ * and total and sums of the keys before are first multiplied by the weight of the largest before. In the
+ * end the total's sixteen become one (v_sum), and the sums are divided by it. Only the query and the keys it
+ * sees have a say in its bits, and where its first key stands in a block; values of keys it doesn't see are
+ * never touched for it, be they NaN.
+ *
+ * That leaves open which of the elements stand side by side in a vector: no element waits for its neighbour.
+ * Here it is keys for scores and weights, dims for sums, so that a single query fills the vectors as well as
+ * many do. Keys of a block are transposed for it. A query that sees a part of a block only (the diagonal, a
+ * window's edge) has its chain over that part and no mask. */
 #include "attention.h"
 
 #include "tile.h"
@@ -16,227 +21,343 @@
 
 #include <math.h>
 
-enum { LANES = 16, PANELS = 2, KEYS = 64, DIMS = 64, MAX_DIMS = 256 };
+enum {
+    KEYS = 64,
+    DIMS = 64,
+    ROWS = 128,          /* the most queries at a time, of all heads */
+    WIDE = 512,          /* the most dims at a time */
+    STATE = ROWS * DIMS, /* floats for q and for sums: fewer queries where they have more than DIMS dims */
+    PIECES = WIDE / DIMS
+};
 
-/* 93 KB of stack. */
+/* A query of a head is a row here. Rows of one key head follow one another, query by query. 124 KB of stack.
+ */
 typedef struct scratch {
-    _Alignas(64) float q[PANELS][MAX_DIMS][LANES];
-    _Alignas(64) float sum[PANELS][MAX_DIMS][LANES];
-    _Alignas(64) float weight[PANELS][KEYS][LANES]; /* scores first */
-    _Alignas(64) float chain[DIMS][LANES];
-    _Alignas(64) float kv[KEYS][DIMS];
-    _Alignas(64) float limit[PANELS][LANES]; /* keys seen, from the block's first on, -1 … KEYS */
-    _Alignas(64) float largest[PANELS][LANES], total[PANELS][LANES], fade[PANELS][LANES];
-    int64_t sees[PANELS][LANES]; /* keys seen */
-    int64_t first, count; /* the queries: first … first + count - 1 of queries · heads, head by head */
+    _Alignas(64) float q[STATE];           /* (pieces, rows, DIMS) */
+    _Alignas(64) float sum[STATE];         /* as q */
+    _Alignas(64) float weight[ROWS][KEYS]; /* scores first; of one key head */
+    _Alignas(64) float kv[KEYS * DIMS];    /* keys (KEYS / 16, DIMS, 16), values (DIMS / 16, KEYS, 16) */
+    _Alignas(64) float total[ROWS][16];
+    float largest[ROWS + 16], most[ROWS + 16], fade[ROWS + 16]; /* most: in the block; both of one key head */
+    int64_t from[ROWS], until[ROWS]; /* what the rows of a key head see: keys from … until - 1 */
+    int64_t first, count;            /* a key head's rows: first … first + count - 1 of queries · heads */
+    int64_t head, heads;             /* the key heads */
 } scratch;
 
-TILE_FUNCTION(tile_scores_1, 1, DIMS, 1, 0)
-TILE_FUNCTION(tile_scores_2, 2, DIMS, 1, 0)
-TILE_FUNCTION(tile_values, 1, 1, DIMS, 0)
+/* The rows of a key head that see any of some keys. */
+typedef struct span {
+    int64_t first, count;
+} span;
+
+#define ANY_X KEYS, 1, 0 /* weights and q have rows of as many floats */
+_Static_assert(KEYS == DIMS, "one kind of tile for both products");
+TILE_FUNCTION(tile_1, 1, ANY_X)
+TILE_FUNCTION(tile_2, 2, ANY_X)
+TILE_FUNCTION(tile_4, 4, ANY_X)
 
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
-
-static int64_t panels_in(const scratch *s)
+static int64_t greatest(int64_t a, int64_t b)
 {
-    return (s->count + LANES - 1) / LANES;
+    return a > b ? a : b;
 }
 
-/* How many keys each query sees; lanes without one, in panels without one too, are the last query again.
- * Returns the most. */
-static int64_t look(scratch *s, const attention_call *c)
+static float *piece(float *state, const scratch *s, int64_t d, int64_t row)
 {
-    int64_t most = 0;
-    for (int64_t i = 0; i < PANELS * LANES; i++) {
-        int64_t query = (s->first + least(i, s->count - 1)) % c->queries;
-        int64_t sees = c->causal ? least(c->keys, c->first + query) : c->keys;
-        if (sees < 0) sees = 0;
-        s->sees[i / LANES][i % LANES] = sees;
-        if (sees > most) most = sees;
+    return state + (d / DIMS * s->count * s->heads + row) * DIMS;
+}
+
+/* Products of `rows` rows with `panels` panels, as wide tiles as few rows leave room for. */
+VEC_LONG void multiply(const tile_call *c, int64_t rows, int64_t panels)
+{
+    int64_t room = TILE_SUMS / least(rows, TILE_ROWS);
+    for (int64_t p = 0, wide; p < panels; p += wide) {
+        tile_call t = *c;
+        t.w += p * t.w_panel;
+        t.sum += p * t.sum_panel;
+        wide = least(panels - p, room) >= 4 ? 4 : least(panels - p, room) >= 2 ? 2 : 1;
+        tile_rows(&t, wide == 4 ? tile_4 : wide == 2 ? tile_2 : tile_1, rows, (int)wide, KEYS);
     }
-    return most;
 }
 
-/* Rows (count, n) at `step` as (count, DIMS), n ≤ DIMS. */
-VEC_LONG void copy_rows(float (*to)[DIMS], const char *from, int64_t step, int64_t count, int64_t n, int type)
+/* What the rows see. Both ends grow from row to row. Where nothing is seen they are the same. */
+static void look(scratch *s, const attention_call *c)
 {
-    for (int64_t j = 0; j < count; j++)
-        for (int64_t i = 0; i < n; i += 16)
-            v_store(to[j] + i, v_read(from + j * step, i, n, type));
+    for (int64_t i = 0; i < s->count; i++) {
+        int64_t query = (s->first + i) / c->heads;
+        int64_t until = greatest(0, least(c->keys, query + c->until));
+        s->from[i] = least(greatest(0, query + c->from), until);
+        s->until[i] = until;
+    }
 }
 
-/* Dims d0 … d0 + n - 1 of the queries, a query a lane. */
+static span who_sees(const scratch *s, int64_t from, int64_t until)
+{
+    int64_t first = 0, last = s->count;
+    while (first < last && s->until[first] <= from)
+        first++;
+    while (first < last && s->from[last - 1] >= until)
+        last--;
+    return (span){first, last - first};
+}
+
+/* Dims d0 … d0 + n - 1 of the queries. */
 VEC_LONG void load_queries(scratch *s, const attention_call *c, int64_t d0, int64_t n, int type)
 {
-    _Alignas(64) float row[MAX_DIMS];
-    for (int64_t i = 0; i < panels_in(s) * LANES; i++) {
-        int64_t u = s->first + least(i, s->count - 1);
-        const char *q =
-            c->q + u % c->queries * c->q_step + u / c->queries * c->q_head + d0 * ELEMENT_BYTES(type);
+    const v16 sign = v_set(c->scale < 0 ? -1 : 1); /* so that the largest score has the largest weight */
+    for (int64_t row = 0; row < s->count * s->heads; row++) {
+        int64_t u = s->first + row % s->count, head = s->head + row / s->count;
+        const char *q = c->q + u / c->heads * c->q_step + (head * c->heads + u % c->heads) * c->q_head;
         for (int64_t d = 0; d < n; d += 16)
-            v_store(row + d, v_read(q, d, n, type));
-        for (int64_t d = 0; d < n; d++)
-            s->q[i / LANES][d][i % LANES] = row[d];
+            v_store(piece(s->q, s, d, row) + d % DIMS, v_mul(v_read(q, d0 + d, d0 + n, type), sign));
     }
 }
 
-/* The products of the queries with keys j0 … j0 + keys - 1. */
-VEC_LONG void scores(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int fresh, int type)
+/* What is packed, and what of the same form is packed next: asked for meanwhile, so that memory never rests.
+ */
+typedef struct rows_of {
+    const char *at, *next;
+    int64_t step, next_step;
+} rows_of;
+
+static rows_of part_of(const rows_of *rows, int64_t bytes)
+{
+    return (rows_of){rows->at + bytes, rows->next + bytes, rows->step, rows->next_step};
+}
+
+VEC void ask_for(const rows_of *rows, int64_t row, int64_t byte)
+{
+    __builtin_prefetch((const void *)((uintptr_t)rows->next + (uintptr_t)(row * rows->next_step + byte)));
+}
+
+/* Keys as panels of sixteen, a key a lane; lanes and dims to the next multiple of 16 get zeros. */
+VEC_LONG void pack_keys(float *to, const rows_of *k, int64_t keys, int64_t n, int type)
+{
+    _Alignas(64) float rows[16][16];
+    for (int64_t j = 0; j < keys; j += 16)
+        for (int64_t d = 0; d < n; d += 16) {
+            const char *from = k->at + j * k->step + d * ELEMENT_BYTES(type);
+            int64_t from_step = k->step;
+            for (int64_t i = 0; i < 16; i++)
+                ask_for(k, j + i, d * ELEMENT_BYTES(type));
+            if (type != F32 || keys - j < 16 || n - d < 16) {
+                for (int64_t i = 0; i < 16; i++)
+                    v_store(rows[i], i < keys - j ? v_read(from + i * k->step, 0, n - d, type) : v_set(0));
+                from = (const char *)rows;
+                from_step = sizeof(rows[0]);
+            }
+            v_transpose(to + (j / 16 * DIMS + d) * 16, from, from_step);
+        }
+}
+
+/* Values as panels of sixteen dims, a dim a lane. */
+VEC_LONG void pack_values(float *to, const rows_of *v, int64_t keys, int64_t n, int type)
+{
+    for (int64_t j = 0; j < keys; j++)
+        for (int64_t d = 0; d < n; d += 16) {
+            ask_for(v, j, d * ELEMENT_BYTES(type));
+            v_store(to + (d / 16 * KEYS + j) * 16, v_read(v->at + j * v->step, d, n, type));
+        }
+}
+
+/* Products of the rows from `base` on, a key head's, with its keys j0 … j0 + keys - 1. */
+VEC_LONG void score(scratch *s, const attention_call *c, const rows_of *k, int64_t base, int64_t j0,
+                    int64_t keys, int type)
 {
     for (int64_t d = 0; d < c->dims; d += DIMS) {
         int64_t n = least(DIMS, c->dims - d);
-        if (d % MAX_DIMS == 0 && (fresh || c->dims > MAX_DIMS))
-            load_queries(s, c, d, least(MAX_DIMS, c->dims - d), type);
-        copy_rows(s->kv, c->k + j0 * c->k_step + d * ELEMENT_BYTES(type), c->k_step, keys, n, type);
-        for (int64_t p = 0, wide; p < panels_in(s); p += wide) {
-            wide = panels_in(s) - p >= 2 && TILE_SUMS >= 2 * TILE_ROWS ? 2 : 1;
-            tile_call t = {.x = s->kv[0],
-                           .w = s->q[p][d % MAX_DIMS],
-                           .w_panel = MAX_DIMS * LANES,
-                           .sum = s->weight[p][0],
-                           .sum_panel = KEYS * LANES,
+        if (c->dims > WIDE && d % WIDE == 0) load_queries(s, c, d, least(WIDE, c->dims - d), type);
+        rows_of part = part_of(k, d * ELEMENT_BYTES(type));
+        pack_keys(s->kv, &part, keys, n, type);
+        for (int64_t j = 0; j < keys; j += 16) {
+            span rows = who_sees(s, j0 + j, j0 + j + 16);
+            tile_call t = {.x = piece(s->q, s, d % WIDE, base + rows.first),
+                           .w = s->kv + j * DIMS,
+                           .w_panel = DIMS * 16,
+                           .sum = s->weight[rows.first] + j,
+                           .sum_panel = 16,
+                           .sum_row = KEYS,
                            .count = n,
                            .add = d > 0};
-            tile_rows(&t, wide == 2 ? tile_scores_2 : tile_scores_1, keys, (int)wide, DIMS);
+            int64_t panels = 1;
+            if (rows.count) multiply(&t, rows.count, panels);
         }
     }
 }
 
-/* Scores become weights; `all`: every lane sees all keys of the block. */
-VEC_LONG void weigh(scratch *s, int64_t p, float scale, int64_t keys, int all)
+/* Lanes of keys from … until - 1 of a block, v being its keys j … j + 15; the others get -∞. */
+VEC v16 seen(v16 v, int64_t j, int64_t from, int64_t until)
 {
-    const v16 nothing = v_set(-INFINITY), zero = v_set(0), limit = v_load(s->limit[p]);
-    v16 before = v_load(s->largest[p]), largest = before, part[4] = {zero, zero, zero, zero};
-    for (int64_t j = 0; j < keys; j++) {
-        v16 score = v_mul(v_load(s->weight[p][j]), v_set(scale));
-        if (!all) score = v_less(v_set((float)j), limit, score, nothing);
-        v_store(s->weight[p][j], score);
-        largest = v_max(largest, score);
-    }
-    v16 from = v_less(nothing, largest, largest, zero); /* with every score -∞, the weights are 0 */
-    for (int64_t j = 0; j < keys; j++) {
-        v16 weight = v_exp(v_sub(v_load(s->weight[p][j]), from));
-        if (!all) weight = v_less(v_set((float)j), limit, weight, zero);
-        v_store(s->weight[p][j], weight);
-        part[j % 4] = v_add(part[j % 4], weight);
-    }
-    v16 fade = v_exp(v_sub(before, from)), total = v_load(s->total[p]);
-    v16 sum = v_add(v_add(part[0], part[1]), v_add(part[2], part[3]));
-    v_store(s->fade[p], fade);
-    v_store(s->largest[p], largest);
-    v_store(s->total[p], all ? v_fma(total, fade, sum) : v_less(zero, limit, v_fma(total, fade, sum), total));
+    v = v_first(v, greatest(0, until - j), -INFINITY);
+    if (from <= j) return v;
+    v16 before = v_first(v_set(0), from - j, 1); /* 0 where it isn't seen */
+    return v_less(v_set(0), before, v, v_set(-INFINITY));
 }
 
-/* Goes on with the chains over keys `from` … `to`, each lane as far as it sees. */
-VEC_LONG void chain_seen(scratch *s, int64_t p, int64_t n, int64_t from, int64_t to)
+/* The largest score of each row. What a row doesn't see gets -∞, as far as a panel of what it sees goes. */
+VEC_LONG void find_most(scratch *s, span rows, int64_t j0)
 {
-    v16 limit = v_load(s->limit[p]);
-    for (int64_t j = from; j < to; j++) {
-        v16 weight = v_load(s->weight[p][j]);
-        for (int64_t d = 0; d < n; d++) {
-            v16 sum = v_load(s->chain[d]);
-            v16 next = v_fma(v_set(s->kv[j][d]), weight, sum);
-            v_store(s->chain[d], v_less(v_set((float)j), limit, next, sum));
+    for (int64_t r = rows.first; r < rows.first + rows.count; r++) {
+        float *row = s->weight[r];
+        int64_t from = greatest(0, s->from[r] - j0), until = least(KEYS, s->until[r] - j0);
+        v16 most = v_set(-INFINITY);
+        if (from || until < KEYS)
+            for (int64_t j = from / 16 * 16; j < until; j += 16)
+                v_store(row + j, seen(v_load(row + j), j, from, until));
+        for (int64_t j = from / 16 * 16; j < until; j += 16)
+            most = v_max(v_load(row + j), most);
+        s->most[r] = v_largest(most);
+    }
+}
+
+/* 2^x of x up to 0, and 0 below 2^-126.5. */
+VEC v16 v_shrunk(v16 x)
+{
+    const v16 rounder = v_set(V_ROUNDER + 127);
+    x = v_max(v_set(-127), x);
+    v16 t = v_add(x, rounder);
+    v_power p = v_power_of(t, v_sub(x, v_sub(t, rounder)));
+    return v_mul(p.y, v_two_to(t));
+}
+
+/* The largest score so far, of which most is the block's, and what the rows have lost by it. With every score
+ * -∞, weights are those of -∞ - 0. */
+VEC_LONG void raise(float *largest, float *most, float *fade, v16 scale, int64_t rows)
+{
+    const v16 nothing = v_set(-INFINITY);
+    for (int64_t i = 0; i < rows; i += 16) {
+        v16 before = v_load(largest + i);
+        v16 now = v_max(v_first(v_load(most + i), rows - i, -INFINITY), before);
+        v16 from = v_less(nothing, now, now, v_set(0));
+        v_store(largest + i, now);
+        v_store(most + i, from);
+        v_store(fade + i, v_shrunk(v_mul(v_sub(before, from), scale)));
+    }
+}
+
+/* Scores become weights. */
+VEC_LONG void weigh(scratch *s, int64_t base, span rows, v16 scale, int64_t j0)
+{
+    find_most(s, rows, j0);
+    raise(s->largest + base + rows.first, s->most + rows.first, s->fade + rows.first, scale, rows.count);
+    for (int64_t r = rows.first; r < rows.first + rows.count; r++) {
+        int64_t from = greatest(0, s->from[r] - j0), until = least(KEYS, s->until[r] - j0);
+        v16 sum = v_set(0), most = v_set(s->most[r]);
+        for (int64_t j = from / 16 * 16; j < until; j += 16) {
+            v16 weight = v_shrunk(v_mul(v_sub(v_load(s->weight[r] + j), most), scale));
+            v_store(s->weight[r] + j, weight);
+            sum = v_add(sum, weight);
+        }
+        float *total = s->total[base + r];
+        v_store(total, v_fma(v_load(total), v_set(s->fade[r]), sum));
+    }
+}
+
+/* Rows from r on that see the same of the block. Both ends grow: all do, if the last does. */
+static int64_t alike(const scratch *s, span rows, int64_t r, int64_t j0)
+{
+    int64_t end = rows.first + rows.count, from = greatest(j0, s->from[r]),
+            until = least(j0 + KEYS, s->until[r]);
+    while (greatest(j0, s->from[end - 1]) != from || least(j0 + KEYS, s->until[end - 1]) != until)
+        end--;
+    return end - r;
+}
+
+/* Goes on with the sums of dims e … e + n - 1 of the result. */
+VEC_LONG void add_values(scratch *s, const rows_of *v, int64_t base, span rows, int64_t j0, int64_t keys,
+                         int64_t n, int type)
+{
+    for (int64_t d = 0; d < n; d += DIMS) {
+        int64_t some = least(DIMS, n - d);
+        rows_of part = part_of(v, d * ELEMENT_BYTES(type));
+        pack_values(s->kv, &part, keys, some, type);
+        for (int64_t r = rows.first, many; r < rows.first + rows.count; r += many) {
+            many = alike(s, rows, r, j0);
+            int64_t from = greatest(0, s->from[r] - j0), until = least(KEYS, s->until[r] - j0);
+            tile_call t = {.x = s->weight[r] + from,
+                           .w = s->kv + from * 16,
+                           .w_panel = KEYS * 16,
+                           .sum = piece(s->sum, s, d, base + r),
+                           .sum_panel = 16,
+                           .sum_row = DIMS,
+                           .count = until - from,
+                           .add = 1,
+                           .fade = s->fade + r};
+            if (from < until) multiply(&t, many, (some + 15) / 16);
         }
     }
 }
 
-/* The least and the most that lanes of a panel see of the block at j0, into limit, *least_seen and
- * *most_seen. */
-static void look_at_block(scratch *s, int64_t p, int64_t j0, int64_t *least_seen, int64_t *most_seen)
-{
-    *least_seen = KEYS;
-    *most_seen = 0;
-    for (int i = 0; i < LANES; i++) {
-        int64_t sees = s->sees[p][i] - j0;
-        sees = sees < 0 ? 0 : least(sees, KEYS);
-        s->limit[p][i] = (float)sees;
-        *least_seen = least(*least_seen, sees);
-        if (sees > *most_seen) *most_seen = sees;
-    }
-}
-
-/* Adds dims d … d + n - 1 of the values in kv to the sums of panel p. */
-VEC_LONG void add_values(scratch *s, int64_t p, int64_t d, int64_t n, int64_t all_see, int64_t some_see)
-{
-    tile_call t = {.x = s->kv[0], .w = s->weight[p][0], .sum = s->chain[0], .count = all_see};
-    tile_rows(&t, tile_values, n, 1, 1);
-    chain_seen(s, p, n, all_see, some_see);
-    v16 fade = v_load(s->fade[p]), limit = v_load(s->limit[p]);
-    for (int64_t i = 0; i < n; i++) {
-        v16 sum = v_load(s->sum[p][d + i]), next = v_fma(sum, fade, v_load(s->chain[i]));
-        v_store(s->sum[p][d + i], v_less(v_set(0), limit, next, sum));
-    }
-}
-
-/* Keys j0 … j0 + keys - 1, for dims e … e + n - 1 of the result. */
+/* Keys j0 … j0 + keys - 1 of all key heads, for dims e … e + n - 1 of the result. */
 VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int64_t e, int64_t n,
                     int type)
 {
-    const int64_t panels = panels_in(s);
-    int64_t all_see[PANELS], some_see[PANELS];
-    scores(s, c, j0, keys, j0 == 0 && e == 0, type);
-    for (int64_t p = 0; p < panels; p++) {
-        look_at_block(s, p, j0, &all_see[p], &some_see[p]);
-        if (all_see[p] >= keys)
-            weigh(s, p, c->scale, keys, 1);
-        else
-            weigh(s, p, c->scale, some_see[p], 0);
-    }
-    for (int64_t d = 0; d < n; d += DIMS) {
-        int64_t some = least(DIMS, n - d);
-        copy_rows(s->kv, c->v + j0 * c->v_step + (e + d) * ELEMENT_BYTES(type), c->v_step, keys, some, type);
-        for (int64_t p = 0; p < panels; p++)
-            add_values(s, p, d, some, least(all_see[p], keys), some_see[p]);
+    span rows = who_sees(s, j0, j0 + keys);
+    for (int64_t h = 0; h < s->heads; h++) {
+        int64_t head = s->head + h, base = h * s->count, last = h + 1 == s->heads;
+        int64_t next_j = !last ? j0 : j0 + KEYS < c->keys ? j0 + KEYS : 0;
+        const char *v = c->v + head * c->v_head + j0 * c->v_step + e * ELEMENT_BYTES(type),
+                   *k = c->k + head * c->k_head + j0 * c->k_step,
+                   *next = c->k + (last ? s->head : head + 1) * c->k_head + next_j * c->k_step;
+        score(s, c, &(rows_of){k, v, c->k_step, c->v_step}, base, j0, keys, type);
+        weigh(s, base, rows, v_set(fabsf(c->scale)), j0);
+        add_values(s, &(rows_of){v, next, c->v_step, c->k_step}, base, rows, j0, keys, n, type);
     }
 }
 
 /* Dims e … e + n - 1 of the result; zeros for a query that sees nothing. */
 VEC_LONG void store(scratch *s, const attention_call *c, int64_t e, int64_t n, int type)
 {
-    _Alignas(64) float row[MAX_DIMS];
-    for (int64_t p = 0; p < panels_in(s); p++) {
-        v16 total = v_load(s->total[p]);
-        for (int64_t d = 0; d < n; d++)
-            v_store(s->sum[p][d], v_div(v_load(s->sum[p][d]), total));
-    }
-    for (int64_t i = 0; i < s->count; i++) {
-        int64_t u = s->first + i;
-        char *out =
-            c->out + u % c->queries * c->out_step + u / c->queries * c->out_head + e * ELEMENT_BYTES(type);
-        for (int64_t d = 0; d < n; d++)
-            row[d] = s->sees[i / LANES][i % LANES] ? s->sum[i / LANES][d][i % LANES] : 0;
-        for (int64_t d = 0; d < n; d += 16)
-            v_write(out, d, n, type, v_load(row + d));
+    for (int64_t row = 0; row < s->count * s->heads; row++) {
+        int64_t r = row % s->count, u = s->first + r, head = s->head + row / s->count;
+        char *out = c->out + u / c->heads * c->out_step + (head * c->heads + u % c->heads) * c->out_head;
+        int sees = s->from[r] < s->until[r];
+        v16 total = v_set(sees ? v_sum(v_load(s->total[row])) : 1);
+        for (int64_t d = 0; d < n; d += 16) {
+            v16 sum = sees ? v_load(piece(s->sum, s, d, row) + d % DIMS) : v_set(0);
+            v_write(out, e + d, e + n, type, v_div(sum, total));
+        }
     }
 }
 
 VEC_LONG void clear(scratch *s, int64_t n)
 {
-    for (int64_t p = 0; p < panels_in(s); p++) {
-        for (int64_t d = 0; d < n; d++)
-            v_store(s->sum[p][d], v_set(0));
-        v_store(s->largest[p], v_set(-INFINITY));
-        v_store(s->total[p], v_set(0));
+    int64_t rows = s->count * s->heads;
+    memset(s->sum, 0, (size_t)((n + DIMS - 1) / DIMS * rows * DIMS) * sizeof(float));
+    memset(s->total, 0, (size_t)rows * sizeof(s->total[0]));
+    for (int64_t i = 0; i < rows + 16; i += 16)
+        v_store(s->largest + least(i, ROWS), v_set(-INFINITY));
+}
+
+/* The result for the rows that the scratch names. */
+VEC_LONG void attend_rows(scratch *s, const attention_call *c, int type)
+{
+    look(s, c);
+    int64_t from = s->from[0] / KEYS * KEYS, until = s->until[s->count - 1];
+    if (c->dims <= WIDE) load_queries(s, c, 0, c->dims, type);
+    for (int64_t e = 0; e < c->dims; e += WIDE) { /* once, but for very wide heads */
+        int64_t n = least(WIDE, c->dims - e);
+        clear(s, n);
+        for (int64_t j = from; j < until; j += KEYS)
+            block(s, c, j, least(KEYS, until - j), e, n, type);
+        store(s, c, e, n, type);
     }
 }
 
+/* As many rows at a time as there is room for, in even parts: rows of one key head, or, where these are few,
+ * all rows of some. */
 VEC_LONG void attend(const attention_call *c, int type)
 {
     scratch s;
-    int64_t all = c->queries * c->heads;
-    for (s.first = 0; s.first < all; s.first += s.count) {
-        s.count = least(PANELS * LANES, all - s.first);
-        int64_t sees = look(&s, c);
-        for (int64_t e = 0; e < c->dims; e += MAX_DIMS) { /* once, but for very wide heads */
-            int64_t n = least(MAX_DIMS, c->dims - e);
-            clear(&s, n);
-            for (int64_t j = 0; j < sees; j += KEYS)
-                block(&s, c, j, least(KEYS, sees - j), e, n, type);
-            store(&s, c, e, n, type);
+    int64_t rows = c->queries * c->heads, room = ROWS / least(PIECES, (c->dims + DIMS - 1) / DIMS);
+    int64_t parts = (rows + room - 1) / room, share = (rows + parts - 1) / parts;
+    for (s.head = 0; s.head < c->key_heads; s.head += s.heads) {
+        s.heads = greatest(1, least(room / rows, c->key_heads - s.head));
+        for (s.first = 0; s.first < rows; s.first += s.count) {
+            s.count = least(share, rows - s.first);
+            attend_rows(&s, c, type);
         }
     }
 }

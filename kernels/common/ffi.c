@@ -125,7 +125,7 @@ static const char *type_name(int32_t type)
 
 static int wrong_type(const khub__call *call, const khub__param *p, const TVMFFIAny *arg)
 {
-    static const char *const expected[] = {"a tensor", "a tensor", "a float", "a bool"};
+    static const char *const expected[] = {"a tensor", "a tensor", "a float", "a bool", "an integer"};
     return khub__raise(call, "TypeError", "%s is %s, %s%s is expected", p->name, type_name(arg->type_index),
                        expected[p->kind], p->optional ? " or None" : "");
 }
@@ -295,6 +295,10 @@ static int check_argument(checker *c, int i, const TVMFFIAny *arg)
         call->arg[i].flag = arg->v_int64 != 0;
         return type == kTVMFFIBool || type == kTVMFFIInt ? 0 : wrong_type(call, p, arg);
     }
+    if (p->kind == KHUB__INT) {
+        call->arg[i].i64 = type == kTVMFFIInt ? arg->v_int64 : 0;
+        return type == kTVMFFIInt || (p->optional && type == kTVMFFINone) ? 0 : wrong_type(call, p, arg);
+    }
     const DLTensor *t = tensor_of(arg);
     call->arg[i].tensor = t;
     if (t) return check_tensor(c, p, t);
@@ -366,7 +370,7 @@ static int give(const text *t, TVMFFIAny *result)
 /* As tvm-ffi's own exports write it: JSON that holds the type schema, JSON again, as a string. */
 int khub__metadata(const khub__signature *signature, TVMFFIAny *result)
 {
-    static const char *const types[] = {"DLTensor*", "DLTensor*", "float", "bool"};
+    static const char *const types[] = {"DLTensor*", "DLTensor*", "float", "bool", "int"};
     const char *const quote = "\\\"";
     text t = {0};
     add(&t,

@@ -9,7 +9,7 @@
 
 enum { KHUB__MAX_PARAMS = 12, KHUB__MAX_AXES = 8 };
 
-typedef enum khub__kind { KHUB__TENSOR, KHUB__OUT, KHUB__FLOAT, KHUB__BOOL } khub__kind;
+typedef enum khub__kind { KHUB__TENSOR, KHUB__OUT, KHUB__FLOAT, KHUB__BOOL, KHUB__INT } khub__kind;
 
 /* A parameter. `shape` has one letter an axis, in order; a letter stands for the same extent wherever it
  * appears, a digit before it for a multiple ("2n"), and '*' at the front for any number of leading axes, the
@@ -43,6 +43,7 @@ typedef struct khub__call {
         const DLTensor *tensor; /* NULL: None */
         double f64;
         int flag;
+        int64_t i64; /* 0: None */
     } arg[KHUB__MAX_PARAMS];
     int64_t extent['z' + 1]; /* by letter */
     int type;                /* of the call: F32 or BF16 (vec.h) */

@@ -35,10 +35,12 @@
 typedef struct tile_call {
     const float *x; /* (rows, count) */
     const float *w; /* (panels, count, 16), w_panel from panel to panel */
-    float *sum;     /* (panels, rows, 16), sum_panel from panel to panel */
-    ptrdiff_t w_panel, sum_panel;
+    float *sum;     /* (panels, rows, 16), sum_panel from panel to panel, sum_row from row to row */
+    ptrdiff_t w_panel, sum_panel, sum_row;
     int64_t count;     /* length of the chains; 0: they are 0 */
     int add;           /* 0: the chains replace `sum`; 1: they are added to it */
+    const float *fade; /* (rows): with `add`, what stands in `sum` is first multiplied by it, in one
+                          multiply-add. NULL: it isn't */
     const char *ahead; /* of each panel, what is read next: each step fetches `ahead_step` more of it. NULL:
                           nothing, where nothing is fetched */
     ptrdiff_t ahead_panel, ahead_step;
@@ -65,8 +67,12 @@ VEC_LONG void tile_compute(const tile_call *c, const int rows, const int panels,
     }
     UNROLLED for (int i = 0; i < rows * panels; i++)
     {
-        float *at = c->sum + i % panels * c->sum_panel + 16 * (i / panels);
-        v_store(at, c->add ? v_add(v_load(at), sum[i]) : sum[i]);
+        float *at = c->sum + i % panels * c->sum_panel + i / panels * c->sum_row;
+        if (c->add && c->fade)
+            sum[i] = v_fma(v_load(at), v_set(c->fade[i / panels]), sum[i]);
+        else if (c->add)
+            sum[i] = v_add(v_load(at), sum[i]);
+        v_store(at, sum[i]);
     }
 }
 
@@ -95,7 +101,7 @@ VEC_LONG void tile_compute(const tile_call *c, const int rows, const int panels,
     }
 
 /* Any number of rows, in even parts: 13 are 5, 4 and 4, since a tile of one row would wait for itself. c->x,
- * c->sum and c->ahead move on. */
+ * c->sum, c->fade and c->ahead move on. */
 VEC_LONG void tile_rows(tile_call *c, void (*tile)(const tile_call *, int), int64_t rows, int panels,
                         ptrdiff_t x_row)
 {
@@ -106,7 +112,8 @@ VEC_LONG void tile_rows(tile_call *c, void (*tile)(const tile_call *, int), int6
         int64_t share = (rows + parts - 1) / parts;
         tile(c, (int)share);
         c->x += share * x_row;
-        c->sum += share * 16;
+        c->sum += share * c->sum_row;
+        if (c->fade) c->fade += share;
         if (c->ahead) c->ahead += c->count * c->ahead_step;
         rows -= share;
     }

@@ -68,7 +68,9 @@ VEC uint16_t narrow(float x)
  *   v_powers(t, &half, &rest) powers of two whose product is 2^n; t is V_ROUNDER + n, n from -254 to 254,
  *                             where `half` is 0 below -252
  *   v_first(v, count, rest)   the first `count` lanes of v, `rest` in the others
- *   v_sum(v), v_largest(v)    lanes i and i + 8 first, then i + 4, i + 2, i + 1 */
+ *   v_sum(v), v_largest(v)    lanes i and i + 8 first, then i + 4, i + 2, i + 1
+ *   v_two_to(t)               2^n, n from -126 to 127, 0 for -127; t is V_ROUNDER + 127 + n
+ *   v_transpose(to, p, step)  to[16 j + i] = lane j of the row at p + i step bytes, i from 0 to 15 */
 #if defined(KHUB_ISA_AVX512)
 #include "vec/avx512.h"
 #elif defined(KHUB_ISA_AVX2)

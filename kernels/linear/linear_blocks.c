@@ -147,6 +147,7 @@ VEC_LONG void add_chains(block *b, const linear_call *c, int type, int form, int
                        .sum = b->sum[p][0],
                        .w_panel = CHAIN * PANEL,
                        .sum_panel = BLOCK_ROWS * PANEL,
+                       .sum_row = PANEL,
                        .count = count,
                        .add = k0 > 0};
         t.ahead = (const char *)b->x;

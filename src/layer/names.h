@@ -11,7 +11,8 @@ typedef enum khub__arg_kind {
     KHUB__ARG_MAYBE_TENSOR,  /* a tensor or None */
     KHUB__ARG_MAYBE_LENGTHS, /* an int32 tensor or None */
     KHUB__ARG_FLOAT,
-    KHUB__ARG_BOOL
+    KHUB__ARG_BOOL,
+    KHUB__ARG_MAYBE_COUNT /* an integer from 0 on, or None, which is 0 */
 } khub__arg_kind;
 
 typedef struct khub__layer_arg {
@@ -26,6 +27,12 @@ typedef struct khub__layer_def {
     int32_t arg_count;
     khub__layer_arg args[KHUB__MAX_ARGS];
 } khub__layer_def;
+
+/* 1 for an argument that is a number or a switch, no tensor. */
+static inline int khub__arg_is_number(khub__arg_kind kind)
+{
+    return kind == KHUB__ARG_FLOAT || kind == KHUB__ARG_BOOL || kind == KHUB__ARG_MAYBE_COUNT;
+}
 
 /* Static; NULL for a name that isn't in docs/layers.md. */
 const khub__layer_def *khub__layer_find(const char *name);

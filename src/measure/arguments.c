@@ -2,7 +2,7 @@
 
 static int is_tensor(const khub__case_arg *arg)
 {
-    return !arg->is_none && arg->kind != KHUB__ARG_FLOAT && arg->kind != KHUB__ARG_BOOL;
+    return !arg->is_none && !khub__arg_is_number(arg->kind);
 }
 
 static int place(khub__arguments *out, int32_t i, const void *in, khub__placement placement, khub_error *err)
@@ -30,6 +30,8 @@ int khub__arguments_new(khub__arguments *out, const khub__case *c, void *const *
             out->values[i] = khub_arg_float(arg->number);
         else if (arg->kind == KHUB__ARG_BOOL)
             out->values[i] = khub_arg_bool(arg->number != 0);
+        else if (!arg->is_none) /* a count */
+            out->values[i] = khub_arg_int((int64_t)arg->number);
     }
     return rc;
 }

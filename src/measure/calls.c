@@ -29,9 +29,10 @@ static int make_args(khub__call_set *set, const khub__case *c, khub_error *err)
         const khub__case_arg *arg = &c->args[i];
         set->args[i] = khub_arg_none();
         if (arg->is_none) continue;
-        if (arg->kind == KHUB__ARG_FLOAT || arg->kind == KHUB__ARG_BOOL) {
-            set->args[i] =
-                arg->kind == KHUB__ARG_FLOAT ? khub_arg_float(arg->number) : khub_arg_bool(arg->number != 0);
+        if (khub__arg_is_number(arg->kind)) {
+            set->args[i] = arg->kind == KHUB__ARG_FLOAT  ? khub_arg_float(arg->number)
+                           : arg->kind == KHUB__ARG_BOOL ? khub_arg_bool(arg->number != 0)
+                                                         : khub_arg_int((int64_t)arg->number);
             continue;
         }
         khub_array *array = &set->arrays[i];

@@ -35,7 +35,7 @@ static const plan plans[] = {
     {"GeluAndMul", GATED, "xd", 1, 3},
     {"Softmax", ROWS, "xx", 1, 3},
     {"rotary_pos_emb", ROTARY, "qkqkaa", 3, 63},
-    {"Attention", ATTENTION, "QQKKb..", 1, 31},
+    {"Attention", ATTENTION, "QQKKb...", 1, 31},
     {"Linear", LINEAR, "oiwc", 1, 3},
     {"LinearGeLU", LINEAR, "oiwc", 1, 3},
     {"LinearGeluTanh", LINEAR, "oiwc", 1, 3},
@@ -139,6 +139,8 @@ static int fits(const khub__case *c, family f)
 static double number_of(const khub__case *c, int32_t at)
 {
     if (c->layer->args[at].kind == KHUB__ARG_BOOL) return c->with >> at & 1;
+    if (c->layer->args[at].kind == KHUB__ARG_MAYBE_COUNT)
+        return (double)(c->window ? c->window : (c->extents[2] + 2) / 3);
     if (plan_of(c->layer)->family != ATTENTION) return 1e-5;
     return c->extents[5] == 64 ? 0.125 : 0.25;
 }
@@ -163,7 +165,8 @@ int khub__case_complete(khub__case *out, khub_error *err)
         khub__case_arg *arg = &out->args[i];
         arg->kind = out->layer->args[i].kind;
         arg->is_output = p->outputs >> i & 1;
-        int maybe = arg->kind == KHUB__ARG_MAYBE_TENSOR || arg->kind == KHUB__ARG_MAYBE_LENGTHS;
+        int maybe = arg->kind == KHUB__ARG_MAYBE_TENSOR || arg->kind == KHUB__ARG_MAYBE_LENGTHS ||
+                    arg->kind == KHUB__ARG_MAYBE_COUNT;
         arg->is_none = maybe && !(out->with >> i & 1);
         arg->dtype = arg->kind == KHUB__ARG_MAYBE_LENGTHS ? khub_dtype_of(KHUB_DTYPE_INT, 32) : out->dtype;
         if (p->shapes[i] == '.')
@@ -185,7 +188,7 @@ typedef struct shape {
     unsigned with; /* all bits: everything optional */
 } shape;
 
-enum { OPTIONAL = 0xff, CAUSAL = 1u << 6, LENGTHS = 1u << 4 };
+enum { OPTIONAL = 0xff, WINDOW = 1u << 7, CAUSAL = 1u << 6, LENGTHS = 1u << 4 };
 
 static const shape row_shapes[] = {
     {2, {4, 33}, OPTIONAL},
@@ -229,6 +232,8 @@ static const shape attention_shapes[] = {
     {6, {2, 24, 24, 12, 12, 32}, LENGTHS},
     {6, {1, 64, 64, 8, 2, 64}, CAUSAL},
     {6, {1, 65, 130, 2, 2, 64}, LENGTHS},
+    {6, {2, 20, 200, 4, 2, 16}, CAUSAL | WINDOW},
+    {6, {3, 90, 90, 1, 1, 24}, LENGTHS | WINDOW},
     {6, {2, 3, 0, 2, 1, 8}, 0},
     {6, {2, 0, 3, 2, 1, 8}, 0},
     {6, {0, 3, 3, 2, 1, 8}, LENGTHS},

@@ -31,7 +31,7 @@ typedef struct khub__case_arg {
     khub_dtype dtype; /* of a tensor, as are the next two */
     int32_t ndim;
     int64_t shape[KHUB_MAX_NDIM];
-    double number; /* of a float or a bool */
+    double number; /* of what is no tensor */
 } khub__case_arg;
 
 typedef struct khub__case {
@@ -43,6 +43,7 @@ typedef struct khub__case {
     int64_t extents[KHUB_MAX_NDIM]; /* norms, softmax, activations: x's shape; with a gate: out's;
                                      * rotary_pos_emb: t h g d; Attention: b t s h g d; Linear…: m n k */
     unsigned with;                  /* bit i: the optional argument i is given, the bool i is true */
+    int64_t window;                 /* of Attention, where it is given; 0: a third of its keys */
     uint64_t seed;
     khub__case_arg
         args[KHUB__MAX_ARGS]; /* layer->arg_count of them, in the layer's order; follows from the rest */

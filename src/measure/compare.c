@@ -164,7 +164,7 @@ static int takes(const khub_layer_spec *spec, const khub__case *c)
     khub_slot_shape shapes[KHUB__MAX_ARGS];
     khub_slot slot = {.layer = c->layer, .shapes = shapes};
     for (int32_t i = 0; i < c->layer->arg_count; i++)
-        if (!c->args[i].is_none && c->args[i].kind != KHUB__ARG_FLOAT && c->args[i].kind != KHUB__ARG_BOOL)
+        if (!c->args[i].is_none && !khub__arg_is_number(c->args[i].kind))
             shapes[slot.shape_count++] =
                 (khub_slot_shape){c->layer->args[i].name, c->args[i].ndim, c->args[i].shape};
     return !spec || !spec->shape_count || khub__shapes_fit(spec, "", &slot, NULL) != KHUB_E_UNSUPPORTED;

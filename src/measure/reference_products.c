@@ -59,7 +59,7 @@ void khub__reference_norm_linear(const khub__case *c, const khub__exact *e)
     }
 }
 
-enum { OUT, Q, K, V, LENGTHS, SCALE, CAUSAL };
+enum { OUT, Q, K, V, LENGTHS, SCALE, CAUSAL, WINDOW };
 
 /* One query of one head: p has room for s scores. */
 static void attend(const khub__case *c, const khub__exact *e, int64_t b, int64_t i, int64_t h, double *out,
@@ -72,17 +72,23 @@ static void attend(const khub__case *c, const khub__exact *e, int64_t b, int64_t
     int64_t seen = c->args[LENGTHS].is_none ? s : (int64_t)e->in[LENGTHS][b];
     if (seen > s) seen = s;
     if (c->args[CAUSAL].number != 0 && i + s - t + 1 < seen) seen = i + s - t + 1;
+    int64_t from = 0;
+    if (!c->args[WINDOW].is_none) {
+        int64_t window = (int64_t)c->args[WINDOW].number;
+        if (i + s - t - window + 1 > 0) from = i + s - t - window + 1;
+        if (i + s - t + window < seen) seen = i + s - t + window;
+    }
     double max = -INFINITY;
     for (int64_t j = 0; j < d; j++)
         out[j] = scale[j] = 0;
     /* twice over the keys, so that no room for scores is needed */
-    for (int64_t j = 0; j < seen; j++) {
+    for (int64_t j = from; j < seen; j++) {
         double score = c->args[SCALE].number * dot(q, 1, e->in[K] + key + j * step, 1, d, NULL);
         if (score > max || isnan(score)) max = score;
         if (isnan(max)) break;
     }
     khub__sum total = {0, 0};
-    for (int64_t j = 0; j < seen; j++) {
+    for (int64_t j = from; j < seen; j++) {
         double score = c->args[SCALE].number * dot(q, 1, e->in[K] + key + j * step, 1, d, NULL);
         double p = exp(score - max);
         khub__sum_of(&total, p);
@@ -92,7 +98,7 @@ static void attend(const khub__case *c, const khub__exact *e, int64_t b, int64_t
             scale[l] += fabs(term);
         }
     }
-    for (int64_t l = 0; l < d && seen > 0; l++) {
+    for (int64_t l = 0; l < d && seen > from; l++) {
         out[l] /= khub__sum_value(&total);
         scale[l] /= khub__sum_value(&total);
     }

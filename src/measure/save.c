@@ -20,8 +20,7 @@ typedef struct saved {
 
 static int is_tensor(const saved *s, int32_t i)
 {
-    return !s->c->args[i].is_none && s->c->args[i].dtype.bits && s->c->args[i].kind != KHUB__ARG_FLOAT &&
-           s->c->args[i].kind != KHUB__ARG_BOOL;
+    return !s->c->args[i].is_none && s->c->args[i].dtype.bits && !khub__arg_is_number(s->c->args[i].kind);
 }
 
 static int make(saved *s, int32_t i, const char *directory, khub_error *err)

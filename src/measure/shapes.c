@@ -78,10 +78,11 @@ const char *khub_bench_shape(const char *layer, size_t i)
     return row && i < MOST_SHAPES ? row->shapes[i] : NULL;
 }
 
-/* What can be said with 0 and 1: a tensor that may be None, a bool. */
+/* What can be said with 0 and 1: a tensor that may be None, a bool. A count is said with any number. */
 static int is_switch(khub__arg_kind kind)
 {
-    return kind == KHUB__ARG_MAYBE_TENSOR || kind == KHUB__ARG_MAYBE_LENGTHS || kind == KHUB__ARG_BOOL;
+    return kind == KHUB__ARG_MAYBE_TENSOR || kind == KHUB__ARG_MAYBE_LENGTHS || kind == KHUB__ARG_BOOL ||
+           kind == KHUB__ARG_MAYBE_COUNT;
 }
 
 static unsigned usual_switches(const khub__layer_def *layer)
@@ -100,7 +101,9 @@ static int unknown_name(const khub__layer_def *layer, const struct row *row, con
     for (size_t i = 0; row->names[i]; i++)
         khub__text_addf(&known, "%s%c", i ? ", " : "", row->names[i]);
     for (int32_t i = 0; i < layer->arg_count; i++)
-        if (is_switch(layer->args[i].kind)) khub__text_addf(&known, ", %s (0 or 1)", layer->args[i].name);
+        if (is_switch(layer->args[i].kind))
+            khub__text_addf(&known, ", %s%s", layer->args[i].name,
+                            layer->args[i].kind == KHUB__ARG_MAYBE_COUNT ? "" : " (0 or 1)");
     int rc = khub__fail(err, KHUB_E_INVAL, "shape \"%s\": %s has no \"%.*s\"; there are %s", text,
                         layer->name, (int)length, name, known.data ? known.data : "none");
     khub__text_free(&known);
@@ -119,7 +122,10 @@ static int set(khub__case *c, const struct row *row, const char *name, size_t le
         const khub__layer_arg *arg = &c->layer->args[i];
         if (!is_switch(arg->kind) || strlen(arg->name) != length || memcmp(arg->name, name, length) != 0)
             continue;
-        if (value > 1) return -1;
+        if (arg->kind == KHUB__ARG_MAYBE_COUNT)
+            c->window = value;
+        else if (value > 1)
+            return -1;
         c->with = value ? c->with | 1u << i : c->with & ~(1u << i);
         return 1;
     }
@@ -172,7 +178,9 @@ const char *khub__shape_text_of(char text[KHUB__SHAPE_TEXT], const khub__case *c
                                  row->names[i], (long long)c->extents[i]);
     for (int32_t i = 0; i < c->layer->arg_count && used < KHUB__SHAPE_TEXT; i++)
         if ((c->with ^ usual) >> i & 1)
-            used += (size_t)snprintf(text + used, KHUB__SHAPE_TEXT - used, ",%s=%d", c->layer->args[i].name,
-                                     (int)(c->with >> i & 1));
+            used += (size_t)snprintf(text + used, KHUB__SHAPE_TEXT - used, ",%s=%lld", c->layer->args[i].name,
+                                     c->layer->args[i].kind == KHUB__ARG_MAYBE_COUNT
+                                         ? (long long)c->window
+                                         : (long long)(c->with >> i & 1));
     return text;
 }

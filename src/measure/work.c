@@ -83,11 +83,14 @@ static double rotary(const khub_value *args, double self)
     return (elements(&args[2]) + elements(&args[3])) * self;
 }
 
-/* Keys that query i of t sees among s: those before `length`, and when causal those up to i + s - t. */
-static double keys_seen(int64_t i, int64_t t, int64_t s, int64_t length, int causal)
+/* Keys that a query at key `place` sees: those before `length`, when causal those up to its place, and of a
+ * window (0: there is none) those nearer than that. */
+static double keys_seen(int64_t place, int64_t length, int causal, int64_t window)
 {
-    int64_t most = causal && i + s - t + 1 < length ? i + s - t + 1 : length;
-    return most > 0 ? (double)most : 0;
+    int64_t until = causal && place + 1 < length ? place + 1 : length;
+    int64_t from = window > 0 && place - window + 1 > 0 ? place - window + 1 : 0;
+    if (window > 0 && place + window < until) until = place + window;
+    return until > from ? (double)(until - from) : 0;
 }
 
 /* For each head and each pair of a query and a key that it sees: q·k 2d, its scale 1, softmax 5 as above, p·v
@@ -107,7 +110,8 @@ static double attention(const khub_value *args, double self)
             length = own < s ? own : s;
         }
         for (int64_t i = 0; i < t; i++)
-            pairs += keys_seen(i, t, s, length, args[6].as.i64 != 0);
+            pairs += keys_seen(i + s - t, length, args[6].as.i64 != 0,
+                               args[7].type == KHUB_TYPE_INT ? args[7].as.i64 : 0);
     }
     return h * pairs * (4 * d + self);
 }

@@ -127,7 +127,7 @@ static int call_attention(const struct run *run, const khub_slot *slot)
         const khub_value args[] = {khub_arg_tensor(&g->out), khub_arg_tensor(&g->q),
                                    khub_arg_tensor(&g->k),   khub_arg_tensor(&g->v),
                                    khub_arg_none(),          khub_arg_float(1 / sqrt(d)),
-                                   khub_arg_bool(0)};
+                                   khub_arg_bool(0),         khub_arg_none()};
         double pairs = (double)g->shape[0] * (double)g->shape[2] * (double)g->shape[1] * (double)g->shape[1];
         int rc = add_call(run, slot, args, COUNT(args), pairs * (2 * d + EXP_WORK));
         if (rc != KHUB_OK) return rc;

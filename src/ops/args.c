@@ -49,6 +49,12 @@ static int take(khub__op *op, int32_t at, const khub_value *value)
         op->number[at] = is_float ? value->as.f64 : (double)value->as.i64;
         return 0;
     }
+    if (kind == KHUB__ARG_MAYBE_COUNT) {
+        if (value->type != KHUB_TYPE_INT && value->type != KHUB_TYPE_NONE)
+            return raise_kind(op, at, "an integer or None", value);
+        op->number[at] = value->type == KHUB_TYPE_INT ? (double)value->as.i64 : 0;
+        return op->number[at] < 0 ? khub__op_wrong(op, at, "is negative") : 0;
+    }
     op->tensor[at] = khub_value_tensor(value);
     if (op->tensor[at] || (value->type == KHUB_TYPE_NONE && kind != KHUB__ARG_TENSOR)) return 0;
     return raise_kind(op, at, kind == KHUB__ARG_TENSOR ? "a tensor" : "a tensor or None", value);

@@ -40,7 +40,10 @@ void khub__op_store(const khub_tensor *tensor, int64_t row, int64_t from, const 
 /* Attention's arguments, checked; 0, or -1 with the error raised. */
 int khub__attention_check(const khub__op *op);
 
-/* How many keys query i of batch row b sees, counted from the first. */
-int64_t khub__attention_keys(const khub__op *op, int64_t b, int64_t i);
+/* The keys that query i of batch row b sees, from … until - 1; both the same when there are none. */
+typedef struct khub__keys {
+    int64_t from, until;
+} khub__keys;
+khub__keys khub__attention_keys(const khub__op *op, int64_t b, int64_t i);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { OUT, Q, K, V, LENGTHS, SCALE, CAUSAL };
+enum { OUT, Q, K, V, LENGTHS, SCALE, CAUSAL, WINDOW };
 
 int khub__attention_check(const khub__op *op)
 {
@@ -34,18 +34,24 @@ static void load(float *to, const khub_tensor *t, int64_t b, int64_t h)
         khub__op_load(to + i * width, t, (b * tokens + i) * heads + h, 0, width);
 }
 
-int64_t khub__attention_keys(const khub__op *op, int64_t b, int64_t i)
+khub__keys khub__attention_keys(const khub__op *op, int64_t b, int64_t i)
 {
-    int64_t t = op->tensor[Q]->shape[1], s = op->tensor[K]->shape[1], keys = s;
+    int64_t t = op->tensor[Q]->shape[1], s = op->tensor[K]->shape[1], place = i + s - t;
+    khub__keys keys = {0, s};
     const khub_tensor *lengths = op->tensor[LENGTHS];
     if (lengths) {
         int32_t length;
         int64_t stride = lengths->strides ? lengths->strides[0] : 1;
         memcpy(&length, (const char *)lengths->data + lengths->byte_offset + b * stride * 4, 4);
-        keys = length < 0 ? 0 : length < s ? length : s;
+        if (length < s) keys.until = length;
     }
-    int64_t until = i + s - t + 1;
-    if (op->number[CAUSAL] != 0 && until < keys) keys = until < 0 ? 0 : until;
+    double window = op->number[WINDOW]; /* wider than s + t is as if there were none */
+    if (window > 0 && window < (double)(s + t)) {
+        if (place - (int64_t)window + 1 > 0) keys.from = place - (int64_t)window + 1;
+        if (place + (int64_t)window < keys.until) keys.until = place + (int64_t)window;
+    }
+    if (op->number[CAUSAL] != 0 && place + 1 < keys.until) keys.until = place + 1;
+    if (keys.until < keys.from) keys.until = keys.from;
     return keys;
 }
 
@@ -59,14 +65,13 @@ static void one_head(const khub__op *op, const head *at)
     khub__sgemm(1, t, s, d, at->q, d, at->k, d, at->scores, s);
     for (int64_t i = 0; i < t; i++) {
         float *row = at->scores + i * s;
-        int64_t keys = khub__attention_keys(op, at->b, i);
-        for (int64_t j = 0; j < keys; j++)
+        khub__keys keys = khub__attention_keys(op, at->b, i);
+        for (int64_t j = keys.from; j < keys.until; j++)
             row[j] = (float)(row[j] * op->number[SCALE]);
-        khub__softmax(row, keys);
-        for (int64_t j = keys; j < s; j++)
-            row[j] = 0;
+        khub__softmax(row + keys.from, keys.until - keys.from);
         /* row by row: a value at a key that nobody sees, NaN included, must not reach the sum */
-        khub__sgemm(0, 1, d, keys, row, s, at->v, d, at->out, d);
+        khub__sgemm(0, 1, d, keys.until - keys.from, row + keys.from, s, at->v + keys.from * d, d, at->out,
+                    d);
         khub__op_store(op->tensor[OUT], (at->b * t + i) * heads + at->h, 0, at->out, d);
     }
 }

@@ -213,7 +213,7 @@ static int run_rms_norm_linear(const recipe *r, const khub__op *op, const khub_v
 
 /* ---- attention ---- */
 
-enum { Q = 1, K, V, LENGTHS, SCALE, CAUSAL };
+enum { Q = 1, K, V, LENGTHS, SCALE, CAUSAL, WINDOW };
 
 /* Which keys a query sees, (b, 1, t, s). NULL: no memory. */
 static uint8_t *make_mask(const khub__op *op)
@@ -221,8 +221,10 @@ static uint8_t *make_mask(const khub__op *op)
     const int64_t *q = op->tensor[Q]->shape, s = op->tensor[K]->shape[1];
     uint8_t *mask = khub__calloc((size_t)(q[0] * q[1] * s) + 1, 1);
     for (int64_t b = 0; mask && b < q[0]; b++)
-        for (int64_t i = 0; i < q[1]; i++)
-            memset(mask + (b * q[1] + i) * s, 1, (size_t)khub__attention_keys(op, b, i));
+        for (int64_t i = 0; i < q[1]; i++) {
+            khub__keys keys = khub__attention_keys(op, b, i);
+            memset(mask + (b * q[1] + i) * s + keys.from, 1, (size_t)(keys.until - keys.from));
+        }
     return mask;
 }
 
@@ -232,9 +234,11 @@ static int clear_blind(const khub__op *op)
     const int64_t *q = op->tensor[Q]->shape;
     float *zeros = khub__calloc((size_t)q[3] + 1, sizeof(*zeros));
     if (!zeros) return khub__op_memory(op);
-    for (int64_t token = 0; token < q[0] * q[1]; token++)
-        for (int64_t h = 0; h < q[2] && khub__attention_keys(op, token / q[1], token % q[1]) == 0; h++)
+    for (int64_t token = 0; token < q[0] * q[1]; token++) {
+        khub__keys keys = khub__attention_keys(op, token / q[1], token % q[1]);
+        for (int64_t h = 0; h < q[2] && keys.from == keys.until; h++)
             khub__op_store(op->tensor[OUT], token * q[2] + h, 0, zeros, q[3]);
+    }
     khub__free(zeros);
     return 0;
 }
@@ -267,7 +271,8 @@ static int run_attention(const recipe *r, const khub__op *op, const khub_value *
     if (khub__attention_check(op)) return -1;
     const int64_t *q = op->tensor[Q]->shape, s = op->tensor[K]->shape[1];
     const int64_t shape[4] = {q[0], 1, q[1], s};
-    if (!op->tensor[LENGTHS] && (op->number[CAUSAL] == 0 || q[1] == s)) return attend(r, op, NULL);
+    int whole = !op->tensor[LENGTHS] && op->number[WINDOW] <= 0;
+    if (whole && (op->number[CAUSAL] == 0 || q[1] == s)) return attend(r, op, NULL);
     uint8_t *seen = make_mask(op);
     if (!seen) return khub__op_memory(op);
     const khub_tensor mask = khub_tensor_over(seen, khub_dtype_of(KHUB_DTYPE_BOOL, 8), 4, shape);

@@ -34,6 +34,8 @@ START_TEST(a_shape_names_extents_and_switches)
         {"Attention", "b=1,t=2,s=3,h=4,g=2,d=8", "b=1,t=2,s=3,h=4,g=2,d=8"},
         {"Attention", "b=1,t=2,s=3,h=4,g=2,d=8,causal=1,lengths=1",
          "b=1,t=2,s=3,h=4,g=2,d=8,lengths=1,causal=1"},
+        {"Attention", "b=1,t=2,s=3,h=4,g=2,d=8,window=77", "b=1,t=2,s=3,h=4,g=2,d=8,window=77"},
+        {"Attention", "b=1,t=2,s=3,h=4,g=2,d=8,window=0", "b=1,t=2,s=3,h=4,g=2,d=8"},
         {"rotary_pos_emb", "t=2,h=3,g=1,d=4", "t=2,h=3,g=1,d=4"},
         {"SiluAndMul", "m=0,n=5", "m=0,n=5"},
     };

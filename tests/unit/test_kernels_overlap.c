@@ -100,9 +100,9 @@ START_TEST(woven_tensors_do_not_overlap)
     for (int i = 0; i < 2; i++)
         in[i] = place(&p[i], i * H * D, 4, shape4, strides4);
     ck_kernel_ok(&attention, "attention", out, in[0], in[1], in[1], khub_arg_none(), khub_arg_float(1),
-                 khub_arg_bool(0));
+                 khub_arg_bool(0), khub_arg_none());
     ck_kernel_fails("ValueError: attention: out overlaps v", &attention, "attention", out, in[0], in[1], out,
-                    khub_arg_none(), khub_arg_float(1), khub_arg_bool(0));
+                    khub_arg_none(), khub_arg_float(1), khub_arg_bool(0), khub_arg_none());
 }
 END_TEST
 

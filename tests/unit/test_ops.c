@@ -227,7 +227,7 @@ START_TEST(a_norm_before_linear)
 END_TEST
 
 /* Attention with t queries over s keys, h query heads on g key heads. */
-static void check_attention(int t, int s, int h, int g, int causal, const int32_t *lengths)
+static void check_attention(int t, int s, int h, int g, int causal, int window, const int32_t *lengths)
 {
     enum { B = 2, D = 4 };
     box out, q, k, v;
@@ -240,8 +240,9 @@ static void check_attention(int t, int s, int h, int g, int causal, const int32_
                                FILL(&v, B, s, g, D),
                                lengths ? khub_arg_tensor(&len) : khub_arg_none(),
                                khub_arg_float(0.5),
-                               khub_arg_bool(causal)};
-    call("Attention", args, 7);
+                               khub_arg_bool(causal),
+                               window < 0 ? khub_arg_none() : khub_arg_int(window)};
+    call("Attention", args, 8);
     for (int b = 0; b < B; b++)
         for (int i = 0; i < t; i++)
             for (int a = 0; a < h; a++) {
@@ -251,7 +252,8 @@ static void check_attention(int t, int s, int h, int g, int causal, const int32_
                     for (int l = 0; l < D; l++)
                         score += (double)q.data[((b * t + i) * h + a) * D + l] *
                                  k.data[((b * s + j) * g + a / (h / g)) * D + l];
-                    int seen = j < (lengths ? lengths[b] : s) && (!causal || j <= i + s - t);
+                    int seen = j < (lengths ? lengths[b] : s) && (!causal || j <= i + s - t) &&
+                               (window <= 0 || abs(i + s - t - j) < window);
                     sum += weight[j] = seen ? exp(0.5 * score) : 0;
                 }
                 for (int l = 0; l < D; l++) {
@@ -266,11 +268,15 @@ static void check_attention(int t, int s, int h, int g, int causal, const int32_
 
 START_TEST(attention)
 {
-    check_attention(3, 3, 2, 2, 0, NULL);
-    check_attention(3, 5, 4, 2, 1, NULL);
-    check_attention(5, 3, 2, 1, 1, NULL); /* the first queries see nothing */
-    check_attention(4, 4, 2, 2, 0, (const int32_t[]){4, 2});
-    check_attention(4, 4, 2, 2, 1, (const int32_t[]){0, 3});
+    check_attention(3, 3, 2, 2, 0, -1, NULL);
+    check_attention(3, 5, 4, 2, 1, 0, NULL);
+    check_attention(5, 3, 2, 1, 1, -1, NULL); /* the first queries see nothing */
+    check_attention(4, 4, 2, 2, 0, -1, (const int32_t[]){4, 2});
+    check_attention(4, 4, 2, 2, 1, -1, (const int32_t[]){0, 3});
+    check_attention(4, 7, 2, 2, 0, 2, NULL);
+    check_attention(4, 7, 2, 1, 1, 3, (const int32_t[]){7, 5});
+    check_attention(2, 7, 2, 1, 0, 1, (const int32_t[]){6, 5}); /* nothing is left of some windows */
+    check_attention(3, 3, 2, 1, 1, 100, NULL);
 }
 END_TEST
 

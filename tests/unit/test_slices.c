@@ -76,6 +76,7 @@ static void make_attention(struct call *c, int64_t batch, int64_t key_heads)
     c->args[c->n++] = khub_arg_none();
     c->args[c->n++] = khub_arg_float(0.3);
     c->args[c->n++] = khub_arg_bool(1);
+    c->args[c->n++] = khub_arg_int(3);
 }
 
 static void make_rotary(struct call *c)

@@ -97,17 +97,17 @@ static const struct {
     {"rotary_pos_emb", {T3(2, 2, 4), T3(2, 1, 4), T3(2, 2, 4), T3(2, 1, 4), T2(2, 2), T2(2, 2)}, 72, 56},
     /* every of 3 queries sees all 5 keys: 2 heads, 15 pairs, 4·4 + 6 each */
     {"Attention",
-     {T4(1, 3, 2, 4), T4(1, 3, 2, 4), T4(1, 5, 1, 4), T4(1, 5, 1, 4), NONE, NUMBER, NUMBER},
+     {T4(1, 3, 2, 4), T4(1, 3, 2, 4), T4(1, 5, 1, 4), T4(1, 5, 1, 4), NONE, NUMBER, NUMBER, NONE},
      660,
      88},
     /* the queries are the last 3 of 5: 3 + 4 + 5 pairs */
     {"Attention",
-     {T4(1, 3, 2, 4), T4(1, 3, 2, 4), T4(1, 5, 1, 4), T4(1, 5, 1, 4), NONE, NUMBER, YES},
+     {T4(1, 3, 2, 4), T4(1, 3, 2, 4), T4(1, 5, 1, 4), T4(1, 5, 1, 4), NONE, NUMBER, YES, NONE},
      528,
      88},
     /* more queries than keys: the first 2 see none, then 1 + 2 + 3 */
     {"Attention",
-     {T4(1, 5, 1, 4), T4(1, 5, 1, 4), T4(1, 3, 1, 4), T4(1, 3, 1, 4), NONE, NUMBER, YES},
+     {T4(1, 5, 1, 4), T4(1, 5, 1, 4), T4(1, 3, 1, 4), T4(1, 3, 1, 4), NONE, NUMBER, YES, NONE},
      132,
      64},
     /* 2·3 sums of 4 products, and the bias */
@@ -142,7 +142,7 @@ START_TEST(keys_past_a_length_are_no_work)
 {
     static const int32_t lengths[] = {2, 9};
     const argument args[] = {
-        T4(2, 3, 1, 4), T4(2, 3, 1, 4), T4(2, 3, 1, 4), T4(2, 3, 1, 4), T1(2), NUMBER, YES};
+        T4(2, 3, 1, 4), T4(2, 3, 1, 4), T4(2, 3, 1, 4), T4(2, 3, 1, 4), T1(2), NUMBER, YES, NONE};
     khub__work work = work_of("Attention", khub_dtype_of(KHUB_DTYPE_FLOAT, 32), args, lengths);
     ck_assert_double_eq(work.flops, (1 + 2 + 2 + 1 + 2 + 3) * 22); /* 9 is more keys than there are */
     ck_assert_double_eq(work.bytes, 4 * 24 * 4 + 8);

@@ -4,6 +4,8 @@
 
 #include <immintrin.h>
 
+#include "transpose8.h"
+
 typedef struct v16 {
     __m512 a;
 } v16;
@@ -108,6 +110,16 @@ VEC float v_largest(v16 v)
     __m128 s4 = _mm_max_ps(_mm256_castps256_ps128(s8), _mm256_extractf128_ps(s8, 1));
     __m128 s2 = _mm_max_ps(s4, _mm_movehl_ps(s4, s4));
     return _mm_cvtss_f32(_mm_max_ss(s2, _mm_movehdup_ps(s2)));
+}
+VEC v16 v_two_to(v16 t)
+{
+    return (v16){_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(t.a), 23))};
+}
+VEC void v_transpose(float *to, const char *from, int64_t step)
+{
+    for (int i = 0; i < 16; i += 8)
+        for (int j = 0; j < 16; j += 8)
+            transpose8(to + 16 * j + i, from + i * step + 4 * j, step);
 }
 
 #endif

@@ -127,6 +127,29 @@ VEC float v_largest(v16 v)
             f[i] = f[i] > f[i + width] ? f[i] : f[i + width];
     return f[0];
 }
+VEC v16 v_two_to(v16 t)
+{
+    EACH(vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(t.q[i]), 23)));
+}
+VEC float32x4_t load4(const char *p)
+{
+    return vreinterpretq_f32_u8(vld1q_u8((const uint8_t *)p));
+}
+VEC void transpose4(float *to, const char *from, int64_t step)
+{
+    float32x4x2_t a = vtrnq_f32(load4(from), load4(from + step)),
+                  b = vtrnq_f32(load4(from + 2 * step), load4(from + 3 * step));
+    vst1q_f32(to, vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0])));
+    vst1q_f32(to + 16, vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1])));
+    vst1q_f32(to + 32, vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0])));
+    vst1q_f32(to + 48, vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1])));
+}
+VEC void v_transpose(float *to, const char *from, int64_t step)
+{
+    for (int i = 0; i < 16; i += 4)
+        for (int j = 0; j < 16; j += 4)
+            transpose4(to + 16 * j + i, from + i * step + 4 * j, step);
+}
 
 #undef EACH
 #endif

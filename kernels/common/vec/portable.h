@@ -131,6 +131,16 @@ VEC_LONG float v_largest(v16 v)
             v.f[i] = v.f[i] > v.f[i + width] ? v.f[i] : v.f[i + width];
     return v.f[0];
 }
+VEC_LONG v16 v_two_to(v16 t)
+{
+    EACH(float_of(bits_of(t.f[i]) << 23));
+}
+VEC_LONG void v_transpose(float *to, const char *from, int64_t step)
+{
+    for (int i = 0; i < 16; i++)
+        for (int j = 0; j < 16; j++)
+            memcpy(&to[16 * j + i], from + i * step + 4 * j, 4);
+}
 
 #undef EACH
 #endif

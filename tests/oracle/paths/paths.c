@@ -145,8 +145,8 @@ static void run_linear(linear_activation activation)
     }
 }
 
-/* Queries for more than two panels, keys for more than one block, heads as wide as no vector is. */
-static void run_attention(int causal)
+/* Queries for more than two tiles, keys for more than one block, heads as wide as no vector is. */
+static void run_attention(int causal, int window)
 {
     enum { QUERIES = 9, HEADS = 4, DIMS = 19, KEYS = 70, WIDE = HEADS * DIMS };
     for (int type = F32; type <= BF16; type++) {
@@ -165,10 +165,11 @@ static void run_attention(int causal)
                                .v_step = DIMS * element,
                                .queries = QUERIES,
                                .heads = HEADS,
+                               .key_heads = 1,
                                .dims = DIMS,
                                .keys = KEYS,
-                               .first = causal ? -1 : 0, /* the first two queries see no key */
-                               .causal = causal,
+                               .from = window ? 57 : -ATTENTION_FAR,
+                               .until = causal ? 63 : ATTENTION_FAR, /* an edge in each of two blocks */
                                .scale = 0.1f};
         PATH(attention).attend[type](&call);
         print("attention", out, QUERIES * WIDE, type);
@@ -199,7 +200,8 @@ int main(void)
     run_rotary(PATH(rotary).rotary);
     for (linear_activation a = LINEAR_NONE; a <= LINEAR_RELU; a++)
         run_linear(a);
-    run_attention(0);
-    run_attention(1);
+    run_attention(0, 0);
+    run_attention(1, 0);
+    run_attention(1, 1);
     return 0;
 }
