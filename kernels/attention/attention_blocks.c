@@ -19,6 +19,7 @@
 #include "tile.h"
 #include "vmath.h"
 
+#include <float.h>
 #include <math.h>
 
 enum {
@@ -40,6 +41,7 @@ typedef struct scratch {
     _Alignas(64) float total[ROWS][16];
     float largest[ROWS + 16], most[ROWS + 16], fade[ROWS + 16]; /* most: in the block; both of one key head */
     int64_t from[ROWS], until[ROWS]; /* what the rows of a key head see: keys from … until - 1 */
+    int64_t query[ROWS], sub[ROWS];  /* and which they are: a query, one of its heads for the key head */
     int64_t first, count;            /* a key head's rows: first … first + count - 1 of queries · heads */
     int64_t head, heads;             /* the key heads */
 } scratch;
@@ -64,9 +66,15 @@ static int64_t greatest(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Where dim d of a row of q or of sums is, from its dim 0 on; where its dim d is, d being a multiple of DIMS.
+ */
+static int64_t piece_at(const scratch *s, int64_t d)
+{
+    return d / DIMS * s->count * s->heads * DIMS + d % DIMS;
+}
 static float *piece(float *state, const scratch *s, int64_t d, int64_t row)
 {
-    return state + (d / DIMS * s->count * s->heads + row) * DIMS;
+    return state + piece_at(s, d) + row * DIMS;
 }
 
 /* Products of `rows` rows with `panels` panels, as wide tiles as few rows leave room for. */
@@ -82,11 +90,14 @@ VEC_LONG void multiply(const tile_call *c, int64_t rows, int64_t panels)
     }
 }
 
-/* What the rows see. Both ends grow from row to row. Where nothing is seen they are the same. */
+/* Which the rows are and what they see. Both ends grow from row to row. Where nothing is seen they are the
+ * same. */
 static void look(scratch *s, const attention_call *c)
 {
     for (int64_t i = 0; i < s->count; i++) {
         int64_t query = (s->first + i) / c->heads;
+        s->query[i] = query;
+        s->sub[i] = (s->first + i) % c->heads;
         int64_t until = greatest(0, least(c->keys, query + c->until));
         s->from[i] = least(greatest(0, query + c->from), until);
         s->until[i] = until;
@@ -103,16 +114,23 @@ static span who_sees(const scratch *s, int64_t from, int64_t until)
     return (span){first, last - first};
 }
 
+/* The head, of all, of row r of the h-th key head. */
+static int64_t head_of(const scratch *s, const attention_call *c, int64_t h, int64_t r)
+{
+    return (s->head + h) * c->heads + s->sub[r];
+}
+
 /* Dims d0 … d0 + n - 1 of the queries. */
 VEC_LONG void load_queries(scratch *s, const attention_call *c, int64_t d0, int64_t n, int type)
 {
     const v16 sign = v_set(c->scale < 0 ? -1 : 1); /* so that the largest score has the largest weight */
-    for (int64_t row = 0; row < s->count * s->heads; row++) {
-        int64_t u = s->first + row % s->count, head = s->head + row / s->count;
-        const char *q = c->q + u / c->heads * c->q_step + (head * c->heads + u % c->heads) * c->q_head;
-        for (int64_t d = 0; d < n; d += 16)
-            v_store(piece(s->q, s, d, row) + d % DIMS, v_mul(v_read(q, d0 + d, d0 + n, type), sign));
-    }
+    for (int64_t h = 0; h < s->heads; h++)
+        for (int64_t r = 0; r < s->count; r++) {
+            const char *q = c->q + s->query[r] * c->q_step + head_of(s, c, h, r) * c->q_head;
+            float *to = piece(s->q, s, 0, h * s->count + r);
+            for (int64_t d = 0; d < n; d += 16)
+                v_store(to + piece_at(s, d), v_mul(v_read(q, d0 + d, d0 + n, type), sign));
+        }
 }
 
 /* What is packed, and what of the same form is packed next: asked for meanwhile, so that memory never rests.
@@ -187,13 +205,13 @@ VEC_LONG void score(scratch *s, const attention_call *c, const rows_of *k, int64
     }
 }
 
-/* Lanes of keys from … until - 1 of a block, v being its keys j … j + 15; the others get -∞. */
-VEC v16 seen(v16 v, int64_t j, int64_t from, int64_t until)
+/* Lanes of keys from … until - 1 of a block, v being its keys j … j + 15; `rest` in the others. */
+VEC v16 seen(v16 v, int64_t j, int64_t from, int64_t until, float rest)
 {
-    v = v_first(v, greatest(0, until - j), -INFINITY);
+    v = v_first(v, greatest(0, until - j), rest);
     if (from <= j) return v;
     v16 before = v_first(v_set(0), from - j, 1); /* 0 where it isn't seen */
-    return v_less(v_set(0), before, v, v_set(-INFINITY));
+    return v_less(v_set(0), before, v, v_set(rest));
 }
 
 /* The largest score of each row. What a row doesn't see gets -∞, as far as a panel of what it sees goes. */
@@ -205,26 +223,35 @@ VEC_LONG void find_most(scratch *s, span rows, int64_t j0)
         v16 most = v_set(-INFINITY);
         if (from || until < KEYS)
             for (int64_t j = from / 16 * 16; j < until; j += 16)
-                v_store(row + j, seen(v_load(row + j), j, from, until));
+                v_store(row + j, seen(v_load(row + j), j, from, until, -INFINITY));
         for (int64_t j = from / 16 * 16; j < until; j += 16)
             most = v_max(v_load(row + j), most);
         s->most[r] = v_largest(most);
     }
 }
 
-/* 2^x of x up to 0, and 0 below 2^-126.5. */
-VEC v16 v_shrunk(v16 x)
+/* A score's weight beside that of a larger one: 2^(x · scale), x being their difference; 0 below 2^-126.5. */
+typedef struct scaling {
+    v16 scale, least; /* least · scale = -127, or as far as numbers go */
+} scaling;
+
+static scaling scaling_by(float scale)
+{
+    return (scaling){v_set(scale), v_max(v_set(-127 / scale), v_set(-FLT_MAX))};
+}
+
+VEC v16 v_weight(v16 x, scaling by)
 {
     const v16 rounder = v_set(V_ROUNDER + 127);
-    x = v_max(v_set(-127), x);
-    v16 t = v_add(x, rounder);
-    v_power p = v_power_of(t, v_sub(x, v_sub(t, rounder)));
+    x = v_max(by.least, x);
+    v16 t = v_fma(x, by.scale, rounder);
+    v_power p = v_power_of(t, v_fma(x, by.scale, v_sub(rounder, t)));
     return v_mul(p.y, v_two_to(t));
 }
 
 /* The largest score so far, of which most is the block's, and what the rows have lost by it. With every score
  * -∞, weights are those of -∞ - 0. */
-VEC_LONG void raise(float *largest, float *most, float *fade, v16 scale, int64_t rows)
+VEC_LONG void raise(float *largest, float *most, float *fade, scaling by, int64_t rows)
 {
     const v16 nothing = v_set(-INFINITY);
     for (int64_t i = 0; i < rows; i += 16) {
@@ -233,24 +260,25 @@ VEC_LONG void raise(float *largest, float *most, float *fade, v16 scale, int64_t
         v16 from = v_less(nothing, now, now, v_set(0));
         v_store(largest + i, now);
         v_store(most + i, from);
-        v_store(fade + i, v_shrunk(v_mul(v_sub(before, from), scale)));
+        v_store(fade + i, v_weight(v_sub(before, from), by));
     }
 }
 
 /* Scores become weights. */
-VEC_LONG void weigh(scratch *s, int64_t base, span rows, v16 scale, int64_t j0)
+VEC_LONG void weigh(scratch *s, int64_t base, span rows, scaling by, int64_t j0)
 {
     find_most(s, rows, j0);
-    raise(s->largest + base + rows.first, s->most + rows.first, s->fade + rows.first, scale, rows.count);
+    raise(s->largest + base + rows.first, s->most + rows.first, s->fade + rows.first, by, rows.count);
     for (int64_t r = rows.first; r < rows.first + rows.count; r++) {
         int64_t from = greatest(0, s->from[r] - j0), until = least(KEYS, s->until[r] - j0);
+        float *row = s->weight[r], *total = s->total[base + r];
         v16 sum = v_set(0), most = v_set(s->most[r]);
         for (int64_t j = from / 16 * 16; j < until; j += 16) {
-            v16 weight = v_shrunk(v_mul(v_sub(v_load(s->weight[r] + j), most), scale));
-            v_store(s->weight[r] + j, weight);
+            v16 weight = v_weight(v_sub(v_load(row + j), most), by);
+            if (j < from || until < j + 16) weight = seen(weight, j, from, until, 0);
+            v_store(row + j, weight);
             sum = v_add(sum, weight);
         }
-        float *total = s->total[base + r];
         v_store(total, v_fma(v_load(total), v_set(s->fade[r]), sum));
     }
 }
@@ -302,7 +330,7 @@ VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t key
                    *k = c->k + head * c->k_head + j0 * c->k_step,
                    *next = c->k + (last ? s->head : head + 1) * c->k_head + next_j * c->k_step;
         score(s, c, &(rows_of){k, v, c->k_step, c->v_step}, base, j0, keys, type);
-        weigh(s, base, rows, v_set(fabsf(c->scale)), j0);
+        weigh(s, base, rows, scaling_by(fabsf(c->scale)), j0);
         add_values(s, &(rows_of){v, next, c->v_step, c->k_step}, base, rows, j0, keys, n, type);
     }
 }
@@ -310,16 +338,17 @@ VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t key
 /* Dims e … e + n - 1 of the result; zeros for a query that sees nothing. */
 VEC_LONG void store(scratch *s, const attention_call *c, int64_t e, int64_t n, int type)
 {
-    for (int64_t row = 0; row < s->count * s->heads; row++) {
-        int64_t r = row % s->count, u = s->first + r, head = s->head + row / s->count;
-        char *out = c->out + u / c->heads * c->out_step + (head * c->heads + u % c->heads) * c->out_head;
-        int sees = s->from[r] < s->until[r];
-        v16 total = v_set(sees ? v_sum(v_load(s->total[row])) : 1);
-        for (int64_t d = 0; d < n; d += 16) {
-            v16 sum = sees ? v_load(piece(s->sum, s, d, row) + d % DIMS) : v_set(0);
-            v_write(out, e + d, e + n, type, v_div(sum, total));
+    for (int64_t h = 0; h < s->heads; h++)
+        for (int64_t r = 0; r < s->count; r++) {
+            char *out = c->out + s->query[r] * c->out_step + head_of(s, c, h, r) * c->out_head;
+            const float *from = piece(s->sum, s, 0, h * s->count + r);
+            int sees = s->from[r] < s->until[r];
+            v16 total = v_set(sees ? v_sum(v_load(s->total[h * s->count + r])) : 1);
+            for (int64_t d = 0; d < n; d += 16) {
+                v16 sum = sees ? v_load(from + piece_at(s, d)) : v_set(0);
+                v_write(out, e + d, e + n, type, v_div(sum, total));
+            }
         }
-    }
 }
 
 VEC_LONG void clear(scratch *s, int64_t n)

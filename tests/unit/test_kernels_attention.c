@@ -128,9 +128,10 @@ static void check_query(const problem *p, const char *isa, int64_t b, int64_t i,
         double most = off * size;
         if (p->dtype.bits == 16) most += u16 * (fabs(sum) + most);
         ck_assert_msg(fabs(got - sum) <= most,
-                      "%s (b %d t %d s %d h %d d %d): query %d head %d is %g, %g expected, off %g of %g", isa,
-                      (int)p->b, (int)p->t, (int)p->s, (int)p->h, (int)p->d, (int)i, (int)h, got, sum,
-                      fabs(got - sum), most);
+                      "%s (b %d t %d s %d h %d d %d): %d scale %g caus %d win %d bf %d query %d head %d is "
+                      "%g, %g expected, off %g of %g",
+                      isa, (int)p->b, (int)p->t, (int)p->s, (int)p->h, (int)p->d, (int)b, p->scale, p->causal,
+                      (int)p->window, p->dtype.bits, (int)i, (int)h, got, sum, fabs(got - sum), most);
         if (!seen.until) ck_assert(bits_of_float((float)got) == 0);
     }
     free(w);
@@ -162,7 +163,7 @@ static problem problem_of(int s, int t, int variant)
 {
     problem p = problem_new(*dtypes[t], shapes[s], variant % 2, s % 3, (size_t)(s % 4) * 4);
     static const int64_t windows[4] = {1, 20, 64, 1000};
-    if (variant >= 4) p.window = windows[(s + t) % 4];
+    if (variant >= 4) p.window = windows[(s + t) % 4], p.scale *= s % 3 - 1; /* backward, none, as usual */
     static const int32_t lengths[3][4] = {{1000, 2, 0, 0}, {3, 1, 70, 0}, {0, -4, 65, 0}};
     p.has_lengths = variant >= 2;
     memcpy(p.lengths, lengths[s % 3], sizeof(p.lengths));
