@@ -2,6 +2,7 @@
 import collections
 import contextlib
 import functools
+import importlib
 import json
 import os
 import pathlib
@@ -82,17 +83,9 @@ def eventually(answer, wanted):
 
 @functools.cache
 def import_packages():
-    """What huggingface_hub needs, and not itself: it takes its settings from the environment when it is imported."""
+    """What a program of python() starts with: once, for all of them."""
+    import huggingface_hub._snapshot_download
     import huggingface_hub.hf_api  # noqa: F401
-
-    forget("huggingface_hub")
-
-
-def forget(*packages):
-    """Their modules will be imported anew; not what is compiled, which a process has once."""
-    for name, module in list(sys.modules.items()):
-        if name.partition(".")[0] in packages and not str(getattr(module, "__file__", "")).endswith(".so"):
-            del sys.modules[name]
 
 
 def run_program(program, env, folder, out, errors):
@@ -105,7 +98,7 @@ def run_program(program, env, folder, out, errors):
         os.environ.clear()
         os.environ.update(env)
         os.chdir(folder)
-        forget("huggingface_hub", "kernels")  # a test may have them, with its own settings
+        importlib.reload(sys.modules["huggingface_hub.constants"])  # its settings, which everything reads there, are of this environment
         exec(compile("import json, huggingface_hub as h\napi = h.HfApi()\n" + program, "program", "exec"), {"__name__": "__main__"})
         status = 0
     except BaseException:

@@ -13,10 +13,12 @@ import pytest
 import sigstore
 from authority import COMMIT, FULCIO, REPOSITORY, START, Authority, fixtures, utf8
 from changes import all_changes, edit, put, root_changes
+from kept import kept
 from kernels.verify import DEFAULT_POLICIES
 from sigstore.models import Bundle, TrustedRoot
 from sigstore.verify import Verifier, policy
 
+HERE = pathlib.Path(__file__)
 SOURCE = pathlib.Path(os.environ["KHUB_SOURCE"])
 STAGE = pathlib.Path(os.environ["KHUB_STAGE"])
 HELPER = pathlib.Path(os.environ["KHUB_BINARY"]) / "tests" / "oracle_signature"
@@ -51,6 +53,13 @@ def by_python(verifier, text):
     except Exception as error:
         return f"{type(error).__name__}: {error}"[:200]
     return None
+
+
+def all_by_python(questions, made_from):
+    """[(verifier, text)] -> by_python's words of each; `made_from`: the trusted roots."""
+    questions = list(questions)
+    parts = [HERE, json.dumps([made_from, [text for _, text in questions]]).encode()]
+    return json.loads(kept(parts, lambda: json.dumps([by_python(*each) for each in questions]).encode()))
 
 
 def of_root(path):
@@ -159,23 +168,24 @@ def test_one_thing_changed(folder):
         (folder / f"changed-{i}").write_bytes(text.encode("utf-8", "surrogatepass"))
     verdicts = by_khub(folder, [("root.json", f"changed-{i}") for i in range(len(texts))])
     verifier = of_root(folder / "root.json")
-    compare([(f"{kind} {what}", verdict, by_python(verifier, text), expected)
-             for (what, kind, _, expected), text, verdict in zip(changes, texts, verdicts, strict=True)], STRICTER)
+    refusals = all_by_python(((verifier, text) for text in texts), authority.trusted_root())
+    compare([(f"{kind} {what}", verdict, refusal, expected)
+             for (what, kind, _, expected), refusal, verdict in zip(changes, refusals, verdicts, strict=True)], STRICTER)
 
 
 def test_another_trusted_root(folder):
-    texts, jobs, roots = {kind: authority.sign(DATA, kind) for kind in KINDS}, [], list(root_changes(authority))
+    texts, made, roots = {kind: authority.sign(DATA, kind) for kind in KINDS}, [], list(root_changes(authority))
     for kind in KINDS:
         (folder / kind).write_text(texts[kind])
     for i, (what, path, make, kind, reason) in enumerate(roots):
         root = authority.trusted_root()
-        (folder / f"root-{i}").write_text(json.dumps(put(path, make)(root) if path else root))
-        jobs.append((f"root-{i}", kind))
-    cases = []
-    for i, ((what, _, _, kind, reason), verdict) in enumerate(zip(roots, by_khub(folder, jobs), strict=True)):
-        refusal = by_python(lambda: of_root(folder / f"root-{i}")(), texts[kind])
-        cases.append((f"{kind} {what}", verdict, refusal, reason))
-    compare(cases, STRICTER_ROOTS)
+        made.append(put(path, make)(root) if path else root)
+        (folder / f"root-{i}").write_text(json.dumps(made[i]))
+    kinds = [kind for _, _, _, kind, _ in roots]
+    refusals = all_by_python([(lambda i=i: of_root(folder / f"root-{i}")(), texts[kind]) for i, kind in enumerate(kinds)], made)
+    verdicts = by_khub(folder, [(f"root-{i}", kind) for i, kind in enumerate(kinds)])
+    compare([(f"{kind} {what}", verdict, refusal, reason)
+             for (what, _, _, kind, reason), refusal, verdict in zip(roots, refusals, verdicts, strict=True)], STRICTER_ROOTS)
 
 
 def test_what_other_tests_take_is_of_this_authority():
