@@ -1,5 +1,5 @@
 """From the start of a process to the first result of a Torch kernel on the CPU (tests/torch_kernels): khub call, beside Python's import torch with
-the same call. Goal: at most 0.35 s. Peak memory is the process's; khub's own, without a Torch kernel, stands beside it."""
+the same call, and beside a program that does nothing but have libtorch_cpu in its process. Goal: at most 0.35 s. Peak memory is the process's; khub's own, without a Torch kernel, stands beside it."""
 
 import os
 import pathlib
@@ -12,6 +12,7 @@ KHUB = os.path.join(os.environ["KHUB_STAGE"], "bin", "khub")
 REPOS = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "torch", "repos")
 TORCH = os.environ["KHUB_TORCH"]
 ROUNDS = 15
+ALONE = "/bin/true with libtorch_cpu"
 PYTHON = """
 import sys, numpy, torch
 torch.ops.load_library(sys.argv[1])
@@ -20,10 +21,10 @@ with torch.no_grad():
 """
 
 
-def run(command, null):
+def run(command, null, **env):
     """Seconds and MB."""
     start = time.perf_counter()
-    pid = os.posix_spawn(command[0], command, {**os.environ, "KHUB_TORCH_DIR": TORCH}, file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)])
+    pid = os.posix_spawn(command[0], command, {**os.environ, "KHUB_TORCH_DIR": TORCH, **env}, file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)])
     _, status, usage = os.wait4(pid, 0)
     assert status == 0, (command, status)
     return time.perf_counter() - start, usage.ru_maxrss * 1024 / 1e6
@@ -45,11 +46,12 @@ def main():
             "khub call, Torch kernel, -z now": [KHUB, "call", f"{REPOS / 'full'}:relu", x, "-o", folder],
             "Python, import torch": [sys.executable, "-c", PYTHON, str(library), x],
         }
-        taken = {name: [] for name in ways}
+        taken = {name: [] for name in [*ways, ALONE]}
         for round in range(ROUNDS + 1):  # the first brings the files into memory
             for name, command in ways.items():
                 if round < 6 or "Python" not in name:
                     taken[name].append(run(command, null.fileno()))
+            taken[ALONE].append(run(["/bin/true"], null.fileno(), LD_PRELOAD=f"{TORCH}/lib/libtorch_cpu.so"))
         print(f"{'':34}{'best':>8}{'median':>9}{'memory':>10}")
         for name, all in taken.items():
             times = [t for t, _ in all[1:]]

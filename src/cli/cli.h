@@ -140,8 +140,8 @@ void cli_flush(void);
 /* Makes sure that what was printed arrived: `status`, or EXIT_FAILED after saying why it didn't. */
 int cli_finish(int status);
 
-/* Ends the process: what libraries would do at its end takes time, and may crash. Under a sanitizer, which
- * has its say at the end of main, it returns. */
+/* Ends the process: what libraries would do at its end takes time (libtorch 0.2 s), and may crash. Under a
+ * sanitizer, which has its say at the end of main, it returns. */
 void cli_leave(int status);
 
 /* Before all else in main: standard streams and signals as the command needs them. */

@@ -44,15 +44,15 @@ def test_a_signal_that_the_caller_ignores(tmp_path, number):
     assert run.returncode == 0 and out.startswith(b"["), err
 
 
-def test_a_kernel_that_ends_the_process_with_its_own_status(tmp_path):
-    """When all is done, in a destructor: no status that README doesn't list."""
+def test_a_kernel_that_would_end_the_process_with_its_own_status(tmp_path):
+    """When all is done, in a destructor: it doesn't run, but under a sanitizer, where no status is that README doesn't list."""
     leave = tmp_path / "leave.c"
     leave.write_text('#include <unistd.h>\n__attribute__((destructor)) static void f(void) { _exit(7); }\n')
     build = copy("empty", tmp_path / "repo")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", build / library_of("empty").name, leave], check=True)
     run = khub("functions", "-q", tmp_path / "repo")
-    assert run.returncode == 1
-    assert run.stderr == "khub: the result is complete, but the process then ended badly: it called exit(7)\n"
+    badly = "khub: the result is complete, but the process then ended badly: it called exit(7)\n"
+    assert (run.returncode, run.stderr) == ((1, badly) if os.environ["KHUB_SANITIZE"] == "1" else (0, ""))
 
 
 @pytest.mark.parametrize("command", [["call", f"{GOOD}:add_one", "out=float32[2000]", "x=float32[2000]"], None])

@@ -116,7 +116,7 @@ static void tell_slots(void)
     atexit(tell_slot);
 }
 
-/* In the child: the command, then the end of the process with all atexit functions. */
+/* In the child: the command, and the end of the process. */
 static void run(const cli_command *command, int argc, char **argv, pid_t parent)
 {
 #ifdef __linux__
@@ -130,6 +130,7 @@ static void run(const cli_command *command, int argc, char **argv, pid_t parent)
     cli_kernels_begin(); /* what they left for the end of the process */
     page->status = status;
     page->returned = 1;
+    cli_leave(status);
     exit(status);
 }
 
