@@ -216,9 +216,8 @@ static int call_part(const khub__call *call, const struct khub__piece *piece, kh
     return khub_filling_call(call->slot, call->filling, call->args, call->n, err);
 }
 
-static int run_piece(void *user, size_t i, khub_error *err)
+static int run_piece(const khub__calls *calls, size_t i, khub_error *err)
 {
-    const khub__calls *calls = user;
     const struct khub__piece *piece = &calls->pieces[i];
     const khub__call *call = &calls->list[piece->call];
     if (!call->kept) return call_part(call, piece, err);
@@ -227,6 +226,40 @@ static int run_piece(void *user, size_t i, khub_error *err)
     int rc = call_part(call, piece, &why);
     if (rc == KHUB_E_KERNEL) khub_kept_fail(call->kept, &why);
     return rc == KHUB_OK || rc == KHUB_E_KERNEL ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
+}
+
+/* Pieces from one on, for the pool. */
+struct stretch {
+    const khub__calls *calls;
+    size_t from;
+};
+
+static int run_one(void *user, size_t i, khub_error *err)
+{
+    const struct stretch *stretch = user;
+    return run_piece(stretch->calls, stretch->from + i, err);
+}
+
+/* A function that declares no axis may have threads of its own (libtorch's, a BLAS's), a team of them for
+ * each thread that calls it. */
+static int may_have_threads(const khub__calls *calls, size_t i)
+{
+    const khub_slot_axis *axes;
+    return khub_filling_axes(calls->list[calls->pieces[i].call].filling, &axes) == 0;
+}
+
+/* What may have threads of its own is called by this thread, in turn: the pool's don't multiply them. */
+static int run_pieces(const khub__calls *calls, khub__threads *threads, khub_error *err)
+{
+    int rc = KHUB_OK;
+    for (size_t from = 0, to; rc == KHUB_OK && from < calls->piece_count; from = to) {
+        for (to = from; to < calls->piece_count && !may_have_threads(calls, to);)
+            to++;
+        struct stretch stretch = {calls, from};
+        rc = to > from ? khub__threads_run(threads, to - from, run_one, &stretch, err)
+                       : run_piece(calls, to++, err);
+    }
+    return rc;
 }
 
 /* Calls that a kernel failed in, once no piece runs any more. */
@@ -245,7 +278,7 @@ int khub__calls_run(khub__calls *calls, khub__threads *threads, khub_error *err)
 {
     khub_layers_enter();
     int rc = plan(calls, threads, err);
-    if (rc == KHUB_OK) rc = khub__threads_run(threads, calls->piece_count, run_piece, calls, err);
+    if (rc == KHUB_OK) rc = run_pieces(calls, threads, err);
     rc = settle(calls, rc, err);
     khub_layers_leave();
     return rc;

@@ -5,8 +5,10 @@
 #include "layer/slot.h"
 #include "model/cut.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { PANEL = 16 };
 
@@ -327,6 +329,37 @@ START_TEST(several_calls_in_one_go)
 }
 END_TEST
 
+static pthread_t caller;
+static atomic_int strangers;
+static int of_one_thread(void *self, const khub_value *args, int32_t count, khub_value *result)
+{
+    if (!pthread_equal(pthread_self(), caller)) atomic_fetch_add(&strangers, 1);
+    usleep(1000); /* so that another thread would come to the next call */
+    return linear(self, args, count, result);
+}
+
+/* What declares no axes may have threads of its own, for each thread that calls it. */
+START_TEST(uncut_calls_are_the_callers_own)
+{
+    struct setup s = set_up(3);
+    khub_error err = {0};
+    struct problem p[12];
+    khub_slot *cut = fill(s.layers, "a", linear, 2), *whole = fill(s.layers, "b", of_one_thread, 0);
+    caller = pthread_self();
+    for (int i = 0; i < 12; i++) {
+        make(&p[i], 3 + i, 20, 8);
+        add(&s.list, i % 4 ? whole : cut, &p[i], 1e9);
+    }
+    ck_khub_ok(khub__calls_run(&s.list, s.threads, &err), &err);
+    ck_assert_int_eq(atomic_load(&strangers), 0);
+    for (int i = 0; i < 12; i++) {
+        check_and_wipe(&p[i]);
+        unmake(&p[i]);
+    }
+    tear_down(&s);
+}
+END_TEST
+
 /* A kernel that fails in one piece, after it has spoilt its output. */
 static atomic_int pieces_called;
 static int failing_once(void *self, const khub_value *args, int32_t count, khub_value *result)
@@ -372,4 +405,4 @@ END_TEST
 
 UNIT("cut", where_cuts_fall, same_bits_however_cut, axis_that_makes_sense,
      not_cut_when_it_cant_or_shouldnt_be, not_cut_when_extents_disagree, several_calls_in_one_go,
-     done_again_as_a_whole)
+     uncut_calls_are_the_callers_own, done_again_as_a_whole)
