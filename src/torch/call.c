@@ -141,12 +141,14 @@ static int put_arguments(const khub__torch_operator *op, uint64_t *stack, const 
 /* Runs it without autograd, which is this thread's own setting: the host's to have, where libtorch is his. */
 static int32_t run(const khub__torch_operator *op, uint64_t *stack)
 {
-    bool grad = khub__shim.grad_is_enabled();
+    static _Thread_local int is_off; /* for good: khub opened it, and nothing here turns it on */
+    bool grad = !is_off && khub__shim.grad_is_enabled();
     if (grad) khub__shim.grad_set_enabled(false);
     int32_t rc = khub__shim.call_versioned
                      ? khub__shim.call_versioned(op->name, op->overload, stack, khub__torch_version)
                      : khub__shim.call(op->name, op->overload, stack);
-    if (grad && khub__torch_is_shared()) khub__shim.grad_set_enabled(true);
+    is_off = !khub__torch_is_shared();
+    if (grad && !is_off) khub__shim.grad_set_enabled(true);
     return rc;
 }
 

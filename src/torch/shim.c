@@ -215,6 +215,11 @@ int32_t khub__torch_layout(const char *name, size_t length)
     return by_name(layouts, name, length);
 }
 
+int32_t khub__torch_strided(void)
+{
+    return layouts[0].number;
+}
+
 const char *khub__torch_layout_of(int32_t number)
 {
     return name_of(layouts, number);

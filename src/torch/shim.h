@@ -89,6 +89,7 @@ int32_t khub__torch_device_of(int32_t number);
  * back: NULL, unknown. */
 int32_t khub__torch_layout(const char *name, size_t length);
 const char *khub__torch_layout_of(int32_t number);
+int32_t khub__torch_strided(void); /* khub__torch_layout's number for "strided" */
 int32_t khub__torch_memory_format(const char *name, size_t length);
 const char *khub__torch_memory_format_of(int32_t number);
 

@@ -31,8 +31,8 @@ static int row_major(int64_t *strides, const khub_tensor *t)
     int64_t step = 1;
     for (int32_t i = t->ndim; i-- > 0;) {
         strides[i] = step;
-        if (t->shape[i] < 0 || (t->shape[i] > 1 && step > INT64_MAX / t->shape[i])) return 0;
-        if (t->shape[i] > 1) step *= t->shape[i];
+        if (t->shape[i] < 0) return 0;
+        if (t->shape[i] > 1 && __builtin_mul_overflow(step, t->shape[i], &step)) return 0;
     }
     return 1;
 }
@@ -120,8 +120,8 @@ static const char *fill(khub_tensor *out, khub__aten_tensor *tensor)
 {
     int32_t device = -1, index = 0;
     khub__shim.get_device_type(tensor, &device);
-    khub__shim.get_device_index(tensor, &index);
     out->device.type = khub__torch_device_of(device);
+    if (out->device.type != KHUB_DEVICE_CPU) khub__shim.get_device_index(tensor, &index);
     out->device.id = index < 0 ? 0 : index;
     if (!out->dtype.bits) return "of a dtype that khub doesn't know";
     if (!out->device.type) return "on a device that khub doesn't know";
@@ -141,7 +141,7 @@ static int is_strided(khub__aten_tensor *tensor)
 {
     int32_t layout = 0;
     if (khub__shim.get_layout) khub__shim.get_layout(tensor, &layout);
-    return layout == khub__torch_layout("strided", 7);
+    return layout == khub__torch_strided();
 }
 
 /* After a failure the tensor is still the caller's. */
