@@ -242,11 +242,14 @@ static scaling scaling_by(float scale)
 
 VEC v16 v_weight(v16 x, scaling by)
 {
+    /* vmath.h's for 2^r */
+    static const float tail[] = {0x1.62e43p-1f,  0x1.ebfbdcp-3f,  0x1.c6af7ap-5f,
+                                 0x1.3b2dd4p-7f, 0x1.5f0952p-10f, 0x1.4178a4p-13f};
     const v16 rounder = v_set(V_ROUNDER + 127);
     x = v_max(by.least, x);
     v16 t = v_fma(x, by.scale, rounder);
-    v_power p = v_power_of(t, v_fma(x, by.scale, v_sub(rounder, t)));
-    return v_mul(p.y, v_two_to(t));
+    v16 r = v_fma(x, by.scale, v_sub(rounder, t)); /* what rounding took */
+    return v_mul(v_fma(v_polynomial(r, tail, COUNT(tail)), r, v_set(1)), v_two_to(t));
 }
 
 /* The largest score so far, of which most is the block's, and what the rows have lost by it. With every score
@@ -283,14 +286,20 @@ VEC_LONG void weigh(scratch *s, int64_t base, span rows, scaling by, int64_t j0)
     }
 }
 
+static int see_alike(const scratch *s, int64_t r, int64_t q, int64_t j0)
+{
+    return greatest(j0, s->from[r]) == greatest(j0, s->from[q]) &&
+           least(j0 + KEYS, s->until[r]) == least(j0 + KEYS, s->until[q]);
+}
+
 /* Rows from r on that see the same of the block. Both ends grow: all do, if the last does. */
 static int64_t alike(const scratch *s, span rows, int64_t r, int64_t j0)
 {
-    int64_t end = rows.first + rows.count, from = greatest(j0, s->from[r]),
-            until = least(j0 + KEYS, s->until[r]);
-    while (greatest(j0, s->from[end - 1]) != from || least(j0 + KEYS, s->until[end - 1]) != until)
-        end--;
-    return end - r;
+    int64_t end = rows.first + rows.count, q = r + 1;
+    if (see_alike(s, r, end - 1, j0)) return end - r;
+    while (see_alike(s, r, q, j0))
+        q++;
+    return q - r;
 }
 
 /* Goes on with the sums of dims e … e + n - 1 of the result. */
@@ -375,15 +384,16 @@ VEC_LONG void attend_rows(scratch *s, const attention_call *c, int type)
     }
 }
 
-/* As many rows at a time as there is room for, in even parts: rows of one key head, or, where these are few,
- * all rows of some. */
+/* As many rows at a time as there is room for, in even parts: rows of one key head, or, where these are few
+ * and the same key of several heads lies side by side, all rows of some: memory is read in order. */
 VEC_LONG void attend(const attention_call *c, int type)
 {
     scratch s;
     int64_t rows = c->queries * c->heads, room = ROWS / least(PIECES, (c->dims + DIMS - 1) / DIMS);
+    int interleaved = c->k_head < c->k_step;
     int64_t parts = (rows + room - 1) / room, share = (rows + parts - 1) / parts;
     for (s.head = 0; s.head < c->key_heads; s.head += s.heads) {
-        s.heads = greatest(1, least(room / rows, c->key_heads - s.head));
+        s.heads = interleaved ? greatest(1, least(room / rows, c->key_heads - s.head)) : 1;
         for (s.first = 0; s.first < rows; s.first += s.count) {
             s.count = least(share, rows - s.first);
             attend_rows(&s, c, type);

@@ -61,6 +61,7 @@ static khub_value value_of(khub_array *array, const khub__case *c, int32_t at)
     if (arg->is_none) return khub_arg_none();
     if (arg->kind == KHUB__ARG_FLOAT) return khub_arg_float(arg->number);
     if (arg->kind == KHUB__ARG_BOOL) return khub_arg_bool(arg->number != 0);
+    if (arg->kind == KHUB__ARG_MAYBE_COUNT) return khub_arg_int((int64_t)arg->number);
     need(khub_array_new(array, arg->dtype, arg->ndim, arg->shape, &err), &err);
     if (!arg->is_output) khub__case_fill(c, at, array->tensor.data);
     return khub_arg_tensor(&array->tensor);
