@@ -20,7 +20,9 @@ if(KHUB_SANITIZE)
     add_link_options(-fsanitize=${KHUB_SANITIZE})
     # What the sanitizers know of each place in the source are addresses, 100,000 in the command: where a program isn't moved, no start fills
     # them in. A test starts thousands.
-    add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
+    if(NOT KHUB_SANITIZE STREQUAL "thread") # of which few are started
+        add_link_options($<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-no-pie>)
+    endif()
     # The interceptor of __tls_get_addr is off: when a block of thread-local storage starts 16 bytes into a page, it takes the
     # allocator's words before it for an older glibc's header, and the leak check then reads from a wild address.
     # Libraries that aren't ours (libcurl, libcrypto, libtvm_ffi) weren't compiled for the thread sanitizer: it sees the C library's
