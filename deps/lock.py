@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes deps/NAME.txt from deps/NAME.in: every package that pip would install, with version and hash.
 
-    deps/lock.py run arm64 test torch bench
+    deps/lock.py run arm64 test torch bench zig
 
 Lists in NODEPS are taken without what they depend on."""
 import json

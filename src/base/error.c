@@ -52,6 +52,10 @@ int khub__fail_memory(khub_error *err, const char *what)
     return khub__fail(err, KHUB_E_NOMEM, "out of memory while %s", what);
 }
 
+#ifndef EDQUOT /* a system without quotas */
+#define EDQUOT ENOSPC
+#endif
+
 int khub__fail_errno(khub_error *err, const char *path, const char *what)
 {
     int e = errno;

@@ -54,6 +54,9 @@ enum khub__file_kind khub__file_kind(const char *path);
 /* Where the link at `path` leads, as it says itself; "": it is none, or what it says is longer. */
 void khub__file_link(char *out, size_t size, const char *path);
 
+/* `path` from the root on and without links. The C library's memory (free); NULL: it isn't there. */
+char *khub__file_real(const char *path);
+
 /* 1 when this process may read `path` and write to it. */
 int khub__file_may_use(const char *path);
 

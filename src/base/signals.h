@@ -5,6 +5,9 @@
 /* "SIGSEGV", for those that a library's code ends a process by; NULL: another one. Static. */
 const char *khub__signal_name(int number);
 
+/* "Segmentation fault". Valid until the next call. */
+const char *khub__signal_words(int number);
+
 /* They end this process from now on, whatever the program, or a library that it loaded, does about them. */
 void khub__signals_end_it(void);
 

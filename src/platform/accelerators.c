@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/signals.h"
 #include "platform/ask.h"
 #include "platform/hints.h"
 #include "platform/pci.h"
@@ -192,7 +193,7 @@ static const char *say_end(const khub__ask *ask, uint32_t timeout_ms, khub__pool
                                 timeout_ms / 1000.0);
     case KHUB__ASK_SIGNALLED:
         return khub__pool_textf(pool, "the driver crashed (%s): signal %d, %s", at, ask->detail,
-                                strsignal(ask->detail));
+                                khub__signal_words(ask->detail));
     case KHUB__ASK_EXITED:
         if (ask->detail < 0) return khub__pool_textf(pool, "the driver ended its process (%s)", at);
         return khub__pool_textf(pool, "the driver ended its process (%s) with status %d", at, ask->detail);
@@ -218,7 +219,7 @@ static int take_end(search *s, const khub__ask *ask, uint32_t timeout_ms, khub__
 {
     khub_accelerator_info info = {.backend = s->kind->backend};
     int no_device = 0;
-    char *real = realpath(ask->library, NULL); /* the C library's memory */
+    char *real = khub__file_real(ask->library); /* the C library's memory */
     if (ask->end != KHUB__ASK_ANSWERED || read_answer(&info, &no_device, ask->answer, pool) != 0) {
         info = (khub_accelerator_info){.backend = s->kind->backend, .presence = KHUB_BROKEN};
         info.reason = say_end(ask, timeout_ms, pool);

@@ -62,7 +62,7 @@ void khub__places_close(khub__places *places)
 static int take_file(khub_library_info *out, const char *path, const char *how, khub__pool *pool)
 {
     const char *wrong = khub__not_a_library(path);
-    char *real = realpath(path, NULL); /* the C library's memory */
+    char *real = khub__file_real(path); /* the C library's memory */
     out->path = khub__pool_text(pool, real ? real : path);
     free(real);
     out->how = how;

@@ -249,7 +249,7 @@ static int look_at(khub__torch *out, const candidate *of, const khub__places *pl
 static const char *absolute(const char *path, khub__pool *pool)
 {
     const char *dir = khub__above(path, 0, pool);
-    char *real = dir ? realpath(*dir ? dir : "/", NULL) : NULL; /* the C library's memory */
+    char *real = dir ? khub__file_real(*dir ? dir : "/") : NULL; /* the C library's memory */
     const char *full = real ? khub__pool_textf(pool, "%s/%s", real, khub__path_name(path)) : path;
     free(real);
     return full;

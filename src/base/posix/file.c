@@ -146,6 +146,11 @@ void khub__file_link(char *out, size_t size, const char *path)
     out[n < 0 || (size_t)n >= size ? 0 : n] = 0;
 }
 
+char *khub__file_real(const char *path)
+{
+    return realpath(path, NULL);
+}
+
 int khub__file_may_use(const char *path)
 {
     return access(path, R_OK | W_OK) == 0;

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 
 const char *khub__signal_name(int number)
 {
@@ -13,6 +14,11 @@ const char *khub__signal_name(int number)
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         if (known[i].number == number) return known[i].name;
     return NULL;
+}
+
+const char *khub__signal_words(int number)
+{
+    return strsignal(number);
 }
 
 void khub__signals_end_it(void)
