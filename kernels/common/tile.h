@@ -20,15 +20,18 @@
 #define TILE_ROWS 2
 #endif
 #define TILE_PANELS 4 /* the most panels of a tile */
-
-/* Loops over registers have to be unrolled early for the array to become registers. Where every access is
- * checked, or there are no registers to win, that only swells the code: a minute of compiling. */
+/* Loops over registers have to be unrolled early for the array to become registers; TILE_STEPS steps over k
+ * are written out one after the other, so that counting them costs less. Where every access is checked, or
+ * there are no registers to win, that only swells the code: a minute of compiling. */
 #if !defined(__clang__)
-#define UNROLLED _Pragma("GCC unroll 24") /* TILE_SUMS at most */
+#define UNROLLED   _Pragma("GCC unroll 24") /* TILE_SUMS at most */
+#define TILE_STEPS (TILE_SUMS == 2 ? 1 : 4)
 #elif __has_feature(address_sanitizer) || TILE_SUMS == 2
 #define UNROLLED
+#define TILE_STEPS 1
 #else
-#define UNROLLED _Pragma("clang loop unroll(full)")
+#define UNROLLED   _Pragma("clang loop unroll(full)")
+#define TILE_STEPS 4
 #endif
 
 /* The operands of a tile. Distances are in floats, those of `ahead` in bytes. */
@@ -46,22 +49,40 @@ typedef struct tile_call {
     ptrdiff_t ahead_panel, ahead_step;
 } tile_call;
 
+/* One step over k: x and w at it, from what is read next at `ahead`. */
+VEC void tile_step(v16 *sum, const tile_call *c, const float *x, const float *w, const char *ahead,
+                   const int rows, const int panels, const ptrdiff_t x_row, const int fetch)
+{
+    v16 weight[TILE_PANELS];
+    UNROLLED for (int p = 0; p < panels; p++) weight[p] = v_load(w + p * c->w_panel);
+    if (fetch) {
+        UNROLLED for (int p = 0; p < panels; p++) __builtin_prefetch(ahead + p * c->ahead_panel);
+    }
+    UNROLLED for (int i = 0; i < rows * panels; i++) sum[i] =
+        v_fma(v_set(x[i / panels * x_row]), weight[i % panels], sum[i]);
+}
+
 /* All but `c` are constants: the shape of the tile, how x lies, whether to look ahead. */
 VEC_LONG void tile_compute(const tile_call *c, const int rows, const int panels, const ptrdiff_t x_row,
                            const ptrdiff_t x_step, const int fetch)
 {
-    v16 sum[TILE_SUMS], weight[TILE_PANELS];
+    v16 sum[TILE_SUMS];
     const float *x = c->x, *w = c->w;
     const char *ahead = c->ahead;
+    int64_t k = c->count;
     UNROLLED for (int i = 0; i < rows * panels; i++) sum[i] = v_set(0);
-    for (int64_t k = 0; k < c->count; k++) {
-        UNROLLED for (int p = 0; p < panels; p++) weight[p] = v_load(w + p * c->w_panel);
-        if (fetch) {
-            UNROLLED for (int p = 0; p < panels; p++) __builtin_prefetch(ahead + p * c->ahead_panel);
-            ahead += c->ahead_step;
+    for (; k >= TILE_STEPS; k -= TILE_STEPS) {
+        UNROLLED for (int i = 0; i < TILE_STEPS; i++)
+        {
+            tile_step(sum, c, x + i * x_step, w + 16 * i, ahead, rows, panels, x_row, fetch);
+            if (fetch) ahead += c->ahead_step;
         }
-        UNROLLED for (int i = 0; i < rows * panels; i++) sum[i] =
-            v_fma(v_set(x[i / panels * x_row]), weight[i % panels], sum[i]);
+        x += TILE_STEPS * x_step;
+        w += TILE_STEPS * 16;
+    }
+    for (; k > 0; k--) {
+        tile_step(sum, c, x, w, ahead, rows, panels, x_row, fetch);
+        if (fetch) ahead += c->ahead_step;
         x += x_step;
         w += 16;
     }
@@ -100,22 +121,33 @@ VEC_LONG void tile_compute(const tile_call *c, const int rows, const int panels,
         }                                                                                                    \
     }
 
-/* Any number of rows, in even parts: 13 are 5, 4 and 4, since a tile of one row would wait for itself. c->x,
- * c->sum, c->fade and c->ahead move on. */
-VEC_LONG void tile_rows(tile_call *c, void (*tile)(const tile_call *, int), int64_t rows, int panels,
-                        ptrdiff_t x_row)
+/* How many of `rows` rows the next tile takes, in even parts: 13 are 5, 4 and 4, since a tile of one row
+ * would wait for itself. */
+VEC int tile_share(int64_t rows, int panels)
 {
     int64_t most = TILE_SUMS / panels < TILE_ROWS ? TILE_SUMS / panels : TILE_ROWS;
     int64_t parts = (rows + most - 1) / most;
-    if (parts) c->ahead_step /= parts; /* together they fetch what one would */
-    for (; parts > 0; parts--) {
-        int64_t share = (rows + parts - 1) / parts;
-        tile(c, (int)share);
-        c->x += share * x_row;
-        c->sum += share * c->sum_row;
-        if (c->fade) c->fade += share;
-        if (c->ahead) c->ahead += c->count * c->ahead_step;
-        rows -= share;
+    return (int)((rows + parts - 1) / parts);
+}
+
+typedef void tile_function(const tile_call *, int rows);
+
+/* A tile of `rows` rows; c->x, c->sum, c->fade and c->ahead move on. */
+VEC void tile_next(tile_call *c, tile_function *tile, int rows, ptrdiff_t x_row)
+{
+    tile(c, rows);
+    c->x += rows * x_row;
+    c->sum += rows * c->sum_row;
+    if (c->fade) c->fade += rows;
+    if (c->ahead) c->ahead += c->count * c->ahead_step;
+}
+
+/* Any number of rows. */
+VEC_LONG void tile_rows(tile_call *c, tile_function *tile, int64_t rows, int panels, ptrdiff_t x_row)
+{
+    for (int share; rows > 0; rows -= share) {
+        share = tile_share(rows, panels);
+        tile_next(c, tile, share, x_row);
     }
 }
 

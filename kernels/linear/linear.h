@@ -14,12 +14,13 @@ typedef enum linear_activation {
     LINEAR_RELU
 } linear_activation;
 
-/* out = activation(x weightᵀ + bias), of RMSNorm's result in place of x where norm_weight isn't NULL. Steps
- * are bytes from a row to the next; a row's elements lie side by side. */
+/* out = activation(x weightᵀ + bias + residual), of RMSNorm's result in place of x where norm_weight isn't
+ * NULL; no call has both a residual and an activation. Steps are bytes from a row to the next; a row's
+ * elements lie side by side. */
 typedef struct linear_call {
-    char *out;
-    const char *x, *weight, *bias; /* (m, n), (m, k), below, (n) or NULL */
-    int64_t out_step, x_step;
+    char *out;                                /* (m, n) */
+    const char *x, *weight, *bias, *residual; /* (m, k), below, (n) or NULL, (m, n) or NULL: may be out */
+    int64_t out_step, x_step, residual_step;
     int64_t weight_step; /* weight (n, k) as PyTorch stores it; packed: not used, weight is (⌈n/16⌉, k, 16) */
     int64_t m, n, k;
     linear_activation activation;
