@@ -5,8 +5,8 @@ linear_packed… take a weight that linear_pack has packed once, into an array o
 """
 from ._ops import ops
 
-_ACTIVATIONS = ["", "_gelu", "_gelu_tanh", "_silu", "_relu"]
-__all__ = ["packed_shape", "linear_pack", "rms_norm_linear", "rms_norm_linear_packed"] + [f"linear{packed}{a}" for packed in ("", "_packed") for a in _ACTIVATIONS]
+_BEHIND = ["", "_gelu", "_gelu_tanh", "_silu", "_relu", "_add"]
+__all__ = ["packed_shape", "linear_pack", "rms_norm_linear", "rms_norm_linear_packed"] + [f"linear{packed}{a}" for packed in ("", "_packed") for a in _BEHIND]
 
 
 def packed_shape(n, k):
@@ -67,6 +67,16 @@ def linear_packed_silu(out, x, weight, bias=None):
 def linear_packed_relu(out, x, weight, bias=None):
     """linear_relu on a packed weight."""
     ops.linear_packed_relu(out, x, weight, bias)
+
+
+def linear_add(out, x, weight, bias, residual):
+    """out = x weightᵀ + bias + residual for residual (m, n), which may be out; bias may be None."""
+    ops.linear_add(out, x, weight, bias, residual)
+
+
+def linear_packed_add(out, x, weight, bias, residual):
+    """linear_add on a packed weight."""
+    ops.linear_packed_add(out, x, weight, bias, residual)
 
 
 def rms_norm_linear(out, x, norm_weight, eps, weight, bias=None):

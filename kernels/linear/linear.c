@@ -1,5 +1,5 @@
-/* khub/linear: x weightᵀ + bias, with an activation behind it, a norm before it, or neither, on the weight as
- * it is stored or packed once. */
+/* khub/linear: x weightᵀ + bias, with an activation or a residual behind it, a norm before it, or none of
+ * them, on the weight as it is stored or packed once. */
 #include "linear.h"
 
 #include "ffi.h"
@@ -92,6 +92,42 @@ LINEAR(linear_gelu, linear_packed_gelu, LINEAR_GELU, "gelu(x weightᵀ + bias)")
 LINEAR(linear_gelu_tanh, linear_packed_gelu_tanh, LINEAR_GELU_TANH, "gelu_tanh(x weightᵀ + bias)")
 LINEAR(linear_silu, linear_packed_silu, LINEAR_SILU, "silu(x weightᵀ + bias)")
 LINEAR(linear_relu, linear_packed_relu, LINEAR_RELU, "relu(x weightᵀ + bias)")
+
+/* A residual behind it, its last argument. */
+enum { RESIDUAL = 4 };
+
+static int run_add(const khub__call *c, int packed)
+{
+    if (packed && check_packed(c, WEIGHT)) return -1;
+    const DLTensor *residual = c->arg[RESIDUAL].tensor;
+    linear_call call = call_of(c, LINEAR_NONE);
+    call.residual = khub__data(residual);
+    call.residual_step = khub__step(residual, 0);
+    const linear_path *path = linear_paths[c->isa];
+    (packed ? path->packed : path->plain)[c->type](&call);
+    return 0;
+}
+
+#define ADD_FUNCTION(NAME, WEIGHT_SHAPE, IS_PACKED, MORE)                                                    \
+    static const khub__signature NAME##_signature = {                                                        \
+        .name = #NAME,                                                                                       \
+        .doc = "out = x weightᵀ + bias + residual, rounded once" MORE,                                       \
+        .not_empty = "",                                                                                     \
+        .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
+        .count = 5,                                                                                          \
+        .params = {{"out", KHUB__OUT, "mn", .may_be = "residual"},                                           \
+                   {"x", KHUB__TENSOR, "mk"},                                                                \
+                   {"weight", KHUB__TENSOR, WEIGHT_SHAPE},                                                   \
+                   {"bias", KHUB__TENSOR, "n", .optional = 1},                                               \
+                   {"residual", KHUB__TENSOR, "mn"}}};                                                       \
+    static int NAME##_run(const khub__call *c)                                                               \
+    {                                                                                                        \
+        return run_add(c, IS_PACKED);                                                                        \
+    }                                                                                                        \
+    KHUB__EXPORT(NAME)
+
+ADD_FUNCTION(linear_add, "nk", 0, "")
+ADD_FUNCTION(linear_packed_add, "pkw", 1, ", weight as linear_pack makes it")
 
 /* RMSNorm before it: the arguments of both, one after the other. */
 enum { NORM_WEIGHT = 2, EPS, NORMED_WEIGHT, NORMED_BIAS };

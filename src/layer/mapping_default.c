@@ -30,6 +30,7 @@ static const struct {
     {"LinearGeluTanh", "khub/linear", NULL},
     {"LinearSiLU", "khub/linear", NULL},
     {"LinearReLU", "khub/linear", NULL},
+    {"LinearAdd", "khub/linear", NULL},
     {"RMSNormLinear", "khub/linear", NULL},
 };
 

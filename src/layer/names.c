@@ -48,6 +48,7 @@ static const khub__layer_def layers[] = {
     {"LinearGeluTanh", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearSiLU", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearReLU", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
+    {"LinearAdd", 5, {O("out"), T("x"), T("weight"), MAY("bias"), T("residual")}},
     {"RMSNormLinear", 6, {O("out"), T("x"), T("norm_weight"), F("eps"), T("weight"), MAY("bias")}},
 };
 

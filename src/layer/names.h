@@ -44,7 +44,7 @@ int khub__layer_check(const char *name, const char *where, khub_error *err);
 int32_t khub__layer_position(const khub__layer_def *layer, const char *arg);
 
 /* How many layers there are, and the number of one of them: 0 … KHUB__LAYERS - 1. */
-enum { KHUB__LAYERS = 21 };
+enum { KHUB__LAYERS = 22 };
 size_t khub__layer_number(const khub__layer_def *layer);
 const khub__layer_def *khub__layer_at(size_t number);
 

@@ -11,8 +11,8 @@ typedef enum family { ROWS, SAME, GATED, ROTARY, ATTENTION, LINEAR, NORM_LINEAR 
 
 /* Of each argument of a layer, in its order: one letter of `shapes`, and the positions of outputs. Letters: x
  * the extents as they are, d the same with the last one doubled, n the last extent; of rotary_pos_emb q (t,
- * h, d), k (t, g, d), a (t, d/2); of Attention Q (b, t, h, d), K (b, s, g, d), b (b); of Linear o (m, n), i
- * (m, k), w (n, k), c (n), and g (k) of the norm before it; . none. */
+ * h, d), k (t, g, d), a (t, d/2); of Attention Q (b, t, h, d), K (b, s, g, d), b (b); of Linear o and r (m,
+ * n), i (m, k), w (n, k), c (n), and g (k) of the norm before it; . none. */
 typedef struct plan {
     const char *layer;
     family family;
@@ -41,6 +41,7 @@ static const plan plans[] = {
     {"LinearGeluTanh", LINEAR, "oiwc", 1, 3},
     {"LinearSiLU", LINEAR, "oiwc", 1, 3},
     {"LinearReLU", LINEAR, "oiwc", 1, 3},
+    {"LinearAdd", LINEAR, "oiwcr", 1, 19},
     {"RMSNormLinear", NORM_LINEAR, "oig.wc", 1, 3},
 };
 
@@ -100,6 +101,7 @@ static void shape_by_letter(khub__case_arg *arg, char letter, const khub__case *
         SHAPE(e[0]);
         break;
     case 'o':
+    case 'r':
         SHAPE(e[0], e[1]);
         break;
     case 'i':
@@ -437,6 +439,7 @@ int32_t khub__case_in_place(const khub__case *c, int32_t arg)
     family f = plan_of(c->layer)->family;
     if (!c->args[arg].is_output || c->args[arg].is_none) return -1;
     if (f == ROTARY) return arg + 2; /* q_out, k_out, q, k */
+    if (f == LINEAR) return khub__layer_position(c->layer, "residual");
     if (f != ROWS && f != SAME) return -1;
     return khub__layer_position(c->layer, strcmp(c->layer->args[arg].name, "sum") != 0 ? "x" : "residual");
 }
@@ -490,12 +493,12 @@ static double around(int exponent, int binades, uint64_t r)
 }
 
 /* A grid on which sums of two, and of products, need one bit more than the dtype has: numbers of [1, 2) for
- * the first of two that are added, half a step for the second; elsewhere halves. */
+ * the first of two that are added, half a step for the second; where products are added, too, halves. */
 static double tie(const filling *f, uint64_t r)
 {
     int half = -f->format.mantissa - 1;
     int32_t residual = khub__layer_position(f->c->layer, "residual");
-    if (residual < 0) return (double)((int)(r >> 8 & 15) - 8) / 2;
+    if (residual < 0 || plan_of(f->c->layer)->family == LINEAR) return (double)((int)(r >> 8 & 15) - 8) / 2;
     if (f->at == residual) return with_sign(khub__power_of_two(half) * (double)(1 + 2 * (int)(r & 1)), r);
     return 1 + (double)(r >> 8 & ((UINT64_C(1) << f->format.mantissa) - 1)) *
                    khub__power_of_two(-f->format.mantissa);
@@ -564,7 +567,7 @@ static void plan_filling(filling *f)
 {
     const plan *p = plan_of(f->c->layer);
     char letter = p->shapes[f->at];
-    f->values = strchr("xdqkQKi", letter)    ? f->c->values
+    f->values = strchr("xdqkQKir", letter)   ? f->c->values
                 : f->c->values == KHUB__TIES ? KHUB__TIES
                                              : KHUB__NORMAL;
     f->factor = 1;

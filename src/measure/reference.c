@@ -37,7 +37,8 @@ static const struct {
 } activations[] = {
     {"GeLU", gelu},       {"GeluTanh", gelu_tanh},       {"SiLU", silu},       {"QuickGELU", quick_gelu},
     {"ReLU", relu},       {"SiluAndMul", silu},          {"GeluAndMul", gelu}, {"Linear", NULL},
-    {"LinearGeLU", gelu}, {"LinearGeluTanh", gelu_tanh}, {"LinearSiLU", silu}, {"LinearReLU", relu}};
+    {"LinearGeLU", gelu}, {"LinearGeluTanh", gelu_tanh}, {"LinearSiLU", silu}, {"LinearReLU", relu},
+    {"LinearAdd", NULL}};
 
 static int64_t count_of(const khub__case_arg *arg)
 {

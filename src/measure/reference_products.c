@@ -18,13 +18,15 @@ static double dot(const double *a, int64_t a_step, const double *b, int64_t b_st
 
 void khub__reference_linear(const khub__case *c, const khub__exact *e, double (*apply)(double x))
 {
-    enum { OUT, X, WEIGHT, BIAS };
+    enum { OUT, X, WEIGHT, BIAS, RESIDUAL };
+    int has_residual = c->layer->arg_count > RESIDUAL;
     int64_t m = c->extents[0], n = c->extents[1], k = c->extents[2];
     for (int64_t i = 0; i < m * n; i++) {
         double size, sum = dot(e->in[X] + i / n * k, 1, e->in[WEIGHT] + i % n * k, 1, k, &size);
         double bias = c->args[BIAS].is_none ? 0 : e->in[BIAS][i % n];
-        e->out[OUT][i] = apply ? apply(sum + bias) : sum + bias;
-        e->scale[OUT][i] = size + fabs(bias);
+        double rest = bias + (has_residual ? e->in[RESIDUAL][i] : 0);
+        e->out[OUT][i] = apply ? apply(sum + rest) : sum + rest;
+        e->scale[OUT][i] = size + fabs(bias) + (has_residual ? fabs(e->in[RESIDUAL][i]) : 0);
     }
 }
 

@@ -60,6 +60,7 @@ static const struct row {
     {"LinearGeluTanh", "mnk", LINEAR_SHAPES},
     {"LinearSiLU", "mnk", LINEAR_SHAPES},
     {"LinearReLU", "mnk", LINEAR_SHAPES},
+    {"LinearAdd", "mnk", LINEAR_SHAPES},
     {"RMSNormLinear", "mnk", LINEAR_SHAPES},
 };
 

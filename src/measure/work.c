@@ -116,7 +116,7 @@ static double attention(const khub_value *args, double self)
     return h * pairs * (4 * d + self);
 }
 
-/* A product and a sum for each of m·n·k, the bias, and the activation's `self`, for each of m·n. */
+/* A product and a sum for each of m·n·k, the bias, and `self` of what is behind it, for each of m·n. */
 static double linear(const khub_value *args, double self)
 {
     double m_n = elements(&args[0]), k = extent(&args[2], 1);
@@ -167,6 +167,7 @@ static const struct {
     {"LinearGeluTanh", linear, GELU_TANH},
     {"LinearSiLU", linear, SILU},
     {"LinearReLU", linear, RELU},
+    {"LinearAdd", linear, ADD},
     {"RMSNormLinear", rms_norm_linear, 0},
 };
 

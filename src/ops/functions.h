@@ -6,7 +6,7 @@
 
 #include <khub/function.h>
 
-/* self of the activations and of Linear with one. */
+/* self of the activations and of Linear with one, or with a residual. */
 typedef struct khub__activation {
     const char *layer;
     khub__scalar_fn apply; /* NULL: none */

@@ -29,6 +29,9 @@ static const khub_slot_axis attention[] = {
 static const khub_slot_axis linear[] = {
     {"columns", {PART(0, 1), PART(2, 0), PART(3, 0)}, 3, KHUB__LINEAR_BLOCK}};
 
+static const khub_slot_axis linear_add[] = {
+    {"columns", {PART(0, 1), PART(2, 0), PART(3, 0), PART(4, 1)}, 4, KHUB__LINEAR_BLOCK}};
+
 static const khub_slot_axis norm_linear[] = {
     {"columns", {PART(0, 1), PART(4, 0), PART(5, 0)}, 3, KHUB__LINEAR_BLOCK}};
 
@@ -61,6 +64,7 @@ static const struct {
     {{"LinearGeluTanh", khub__gelu_tanh}, khub__std_linear, AXES(linear)},
     {{"LinearSiLU", khub__silu}, khub__std_linear, AXES(linear)},
     {{"LinearReLU", khub__relu}, khub__std_linear, AXES(linear)},
+    {{"LinearAdd", NULL}, khub__std_linear, AXES(linear_add)},
     {{"RMSNormLinear", NULL}, khub__std_rms_norm_linear, AXES(norm_linear)},
 };
 
@@ -80,7 +84,8 @@ size_t khub_standard_axes(const char *layer, const khub_slot_axis **axes)
     *axes = NULL;
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         if (strcmp(table[i].self.layer, layer) != 0) continue;
-        int on_blas = table[i].axes == linear || table[i].axes == norm_linear || table[i].axes == attention;
+        int on_blas = table[i].axes == linear || table[i].axes == linear_add ||
+                      table[i].axes == norm_linear || table[i].axes == attention;
         if (on_blas && khub__blas_threads() != 1)
             return 0; /* two kinds of threads would fight for the CPUs */
         *axes = table[i].axes;

@@ -283,7 +283,7 @@ static int run_attention(const recipe *r, const khub__op *op, const khub_value *
 
 /* ---- the table ---- */
 
-/* Not here, since PyTorch's C interface can't carry the Scalar that its add takes: Add and what adds first,
+/* Not here, since PyTorch's C interface can't carry the Scalar that its add takes: Add and what adds,
  * rotary_pos_emb. */
 static recipe recipes[] = {
     {.layer = "RMSNorm", .run = run_rms_norm, .names = {"rms_norm", "copy_"}},

@@ -28,6 +28,7 @@ static const khub_layer_spec more[] = {
     PLAIN("LinearGeluTanh", "linear_gelu_tanh"),
     PLAIN("LinearSiLU", "linear_silu"),
     PLAIN("LinearReLU", "linear_relu"),
+    {.layer = "LinearAdd", .function = "linear_add", ARGS("out", "x", "weight", "bias", "residual")},
     {.layer = "RMSNormLinear",
      .function = "rms_norm_linear",
      ARGS("out", "x", "norm_weight", "eps", "weight", "bias")},

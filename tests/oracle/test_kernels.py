@@ -146,6 +146,7 @@ CASES = [
     ("activation", "gelu_and_mul", (*ROWS, N), [(*ROWS, 2 * N)], [], lambda x: gelu(x[..., :N]) * x[..., N:]),
     ("rotary", "rotary", (*ROWS, N), [(*ROWS, N), (4, N // 2), (4, N // 2)], [], rotary),
     ("linear", "linear", (12, N), [(12, 64), (N, 64), (N,)], [], lambda x, weight, bias: x @ weight.T + bias),
+    ("linear", "linear_add", (12, N), [(12, 64), (N, 64), (N,), (12, N)], [], lambda x, weight, bias, residual: x @ weight.T + bias + residual),
 ]
 IDS = [case[1] for case in CASES]
 

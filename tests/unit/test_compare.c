@@ -81,6 +81,13 @@ static const example examples[] = {
      2},
     {"Linear", "float32/normal/1x2x2/bias", 0, {{0}, {1, 2}, {3, 4, 3, -4}, {5, 6}}, {16, 1}, {16, 17}, 2},
     {"LinearReLU", "float32/normal/1x2x2", 0, {{0}, {1, 2}, {3, 4, 3, -4}}, {11, 0}, {11, 11}, 2},
+    {"LinearAdd",
+     "float32/normal/1x2x2/bias",
+     0,
+     {{0}, {1, 2}, {3, 4, 3, -4}, {5, 6}, {-20, 0.5}},
+     {-4, 1.5},
+     {36, 17.5},
+     2},
     /* the mean of the squares is 8, with eps 1 its root 3 */
     {"RMSNormLinear",
      "float32/normal/1x2x2/bias",

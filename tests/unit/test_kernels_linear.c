@@ -109,13 +109,13 @@ static void check_result(const problem *p, const char *name, const char *isa, in
 
 static const khub_dtype *const dtypes[] = {&f32, &bf16};
 
-/* Every remainder of rows (tiles of 6 or 12 in blocks of 24), columns (panels of 16 in groups of 8) and k
- * (chains of 128). */
+/* Every remainder of rows (tiles of 6 or 12 in blocks of 96), columns (panels of 16 in groups of 24, of 4 for
+ * one row) and k (chains of 128). */
 static const int64_t sizes[][3] = {
     {1, 1, 1},    {1, 16, 16},  {2, 17, 3},    {3, 15, 127}, {4, 33, 128},  {5, 31, 129},
     {6, 48, 130}, {7, 64, 5},   {8, 1, 384},   {9, 129, 17}, {10, 16, 255}, {11, 40, 256},
-    {12, 384, 7}, {13, 5, 257}, {14, 100, 31}, {17, 2, 1},   {1, 260, 33},  {2, 130, 300},
-    {3, 80, 64},  {23, 18, 2},  {24, 20, 4},   {25, 35, 6},  {49, 19, 130}, {1, 1, 1000},
+    {12, 384, 7}, {13, 5, 257}, {14, 100, 31}, {17, 2, 1},   {1, 260, 33},  {2, 390, 300},
+    {3, 80, 64},  {23, 18, 2},  {24, 20, 4},   {25, 35, 6},  {98, 19, 130}, {1, 1, 1000},
 };
 enum { SIZES = sizeof(sizes) / sizeof(*sizes) };
 
@@ -224,6 +224,47 @@ START_TEST(activations)
                     ck_assert_msg(fabs(got - expected) <= off + 0x1p-134, "%s by %s at %g: %a, %a expected",
                                   name, isas[a], x, got, expected);
                 }
+                problem_free(&p);
+            }
+    }
+}
+END_TEST
+
+/* Added to Linear's float32 before it is rounded; once to another memory, once to the residual's own. */
+START_TEST(a_residual_behind_it)
+{
+    const char *isas[ISAS];
+    int count = isas_here(isas);
+    for (int a = 0; a < count; a++) {
+        library l = library_open("linear", isas[a]);
+        for (int s = 0; s < SIZES; s += 2)
+            for (int t = 0; t < 2; t++) {
+                const int64_t *size = sizes[s], gap = s % 3;
+                problem p = problem_new(*dtypes[t], size[0], size[1], size[2], gap, 4, random_normal);
+                guarded *residual = guarded_new(*dtypes[t], 2, size, gap, 8);
+                float *expected = malloc((size_t)(p.m * p.n) * sizeof(float));
+                const int packed = s / 2 % 2, with_bias = s / 4 % 2;
+                guarded_fill(residual, random_normal);
+                pack(&l, &p);
+                for (int64_t i = 0; i < p.m * p.n; i++) {
+                    float sum = exact_bits(&p, i / p.n, i % p.n, with_bias) + guarded_get(residual, i);
+                    expected[i] = t ? (float)round_bf16(sum) : sum;
+                }
+                guarded *const outs[] = {p.out, residual};
+                for (int o = 0; o < 2; o++) {
+                    ck_kernel_ok(&l, packed ? "linear_packed_add" : "linear_add",
+                                 khub_arg_tensor(&outs[o]->t), khub_arg_tensor(&p.x->t),
+                                 khub_arg_tensor(packed ? &p.packed->t : &p.weight->t),
+                                 with_bias ? khub_arg_tensor(&p.bias->t) : khub_arg_none(),
+                                 khub_arg_tensor(&residual->t));
+                    ck_assert(guards_hold(outs[o]));
+                    for (int64_t i = 0; i < p.m * p.n; i++)
+                        ck_assert_msg(guarded_get(outs[o], i) == expected[i], "%s, m %d n %d k %d: %a, %a",
+                                      isas[a], (int)p.m, (int)p.n, (int)p.k, (double)guarded_get(outs[o], i),
+                                      (double)expected[i]);
+                }
+                free(expected);
+                guarded_free(residual);
                 problem_free(&p);
             }
     }
@@ -446,4 +487,5 @@ START_TEST(what_it_refuses)
 END_TEST
 
 UNIT("kernels_linear", bits_of_the_written_order, nan_and_infinities_go_where_they_belong, activations,
-     a_norm_before_it, same_bits_however_it_is_cut, packing, nothing_to_do, what_it_refuses)
+     a_residual_behind_it, a_norm_before_it, same_bits_however_it_is_cut, packing, nothing_to_do,
+     what_it_refuses)

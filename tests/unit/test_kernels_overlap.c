@@ -75,6 +75,9 @@ START_TEST(others)
     khub_value square = place(&p[4], 24, 2, (int64_t[]){8, 8}, (int64_t[]){8, 1});
     ck_kernel_ok(&linear, "linear", matrix(&p[1], 100), a, square, khub_arg_none());
     ck_kernel_fails("ValueError: linear: out overlaps x", &linear, "linear", a, a, square, khub_arg_none());
+    ck_kernel_fails("ValueError: linear_add: out overlaps residual; it may be the same memory or another",
+                    &linear, "linear_add", matrix(&p[1], 101), a, square, khub_arg_none(),
+                    matrix(&p[5], 100));
     ck_kernel_fails("ValueError: linear: out overlaps weight", &linear, "linear", matrix(&p[1], 80), a,
                     square, khub_arg_none());
 }

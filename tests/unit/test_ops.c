@@ -181,6 +181,26 @@ START_TEST(linear)
             near(out.data[i], gelu ? sum / 2 * (1 + erf(sum / sqrt(2))) : sum);
         }
     }
+    /* a residual behind it, which may be the result's memory */
+    box residual;
+    const khub_value added[] = {args[0], args[1], args[2], args[3], FILL(&residual, 3, 4)};
+    for (int in_place = 0; in_place < 2; in_place++) {
+        khub_value again[5];
+        memcpy(again, added, sizeof(again));
+        if (in_place) {
+            memcpy(out.data, residual.data, sizeof(out.data));
+            again[4] = args[0];
+        }
+        call("LinearAdd", again, 5);
+        for (int i = 0; i < 12; i++) {
+            double sum = (double)b.data[i % 4] + residual.data[i];
+            for (int l = 0; l < 5; l++)
+                sum += (double)x.data[i / 4 * 5 + l] * w.data[i % 4 * 5 + l];
+            near(out.data[i], sum);
+        }
+    }
+    const khub_value narrow[] = {args[0], args[1], args[2], args[3], FILL(&residual, 3, 3)};
+    fails("LinearAdd", narrow, 5, "LinearAdd: residual is (3, 3), (3, 4) is expected");
     /* rows of x and out may lie apart */
     const int64_t strides[2] = {20, 1};
     x.t.strides = out.t.strides = (int64_t *)(uintptr_t)strides;

@@ -67,6 +67,7 @@ static void make_linear(struct call *c)
     }
     add(c, 2, (int64_t[]){OUTPUTS, N});
     add(c, 1, (int64_t[]){OUTPUTS});
+    if (!strcmp(c->layer, "LinearAdd")) add(c, 2, (int64_t[]){M, OUTPUTS});
 }
 
 static void make_attention(struct call *c, int64_t batch, int64_t key_heads)
@@ -182,8 +183,8 @@ END_TEST
 
 START_TEST(matrices)
 {
-    static const char *const linears[] = {"Linear",     "LinearGeLU", "LinearGeluTanh",
-                                          "LinearSiLU", "LinearReLU", "RMSNormLinear"};
+    static const char *const linears[] = {"Linear",     "LinearGeLU", "LinearGeluTanh", "LinearSiLU",
+                                          "LinearReLU", "LinearAdd",  "RMSNormLinear"};
     for (size_t i = 0; i < sizeof(linears) / sizeof(*linears); i++) {
         struct call c = {.layer = linears[i]};
         make_linear(&c);

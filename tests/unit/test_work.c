@@ -117,6 +117,7 @@ static const struct {
     {"LinearGeluTanh", {T2(2, 3), T2(2, 4), T2(3, 4), T1(3)}, 108, 29},
     {"LinearSiLU", {T2(2, 3), T2(2, 4), T2(3, 4), T1(3)}, 72, 29},
     {"LinearReLU", {T2(2, 3), T2(2, 4), T2(3, 4), T1(3)}, 60, 29},
+    {"LinearAdd", {T2(2, 3), T2(2, 4), T2(3, 4), T1(3), T2(2, 3)}, 60, 35},
     /* 2 rows of 4: 4 an element and 4 a row; then Linear */
     {"RMSNormLinear", {T2(2, 3), T2(2, 4), T1(4), NUMBER, T2(3, 4), NONE}, 40 + 48, 26 + 4},
     {"RMSNormLinear", {T2(2, 3), T2(2, 4), T1(4), NUMBER, T2(3, 4), T1(3)}, 40 + 54, 29 + 4},

@@ -121,27 +121,30 @@ static void run_probe(const char *name, probe_function *function, size_t results
  * for tiles of more and of fewer rows. The memory that holds a plain weight (n, k) is read as packed, too. */
 static void run_linear(linear_activation activation)
 {
-    enum { M = 14, LINEAR_N = 35, K = 131, PANELS = 3 };
+    enum { MOST = 14, LINEAR_N = 67, K = 131, PANELS = 5 };
+    const int64_t m = activation == LINEAR_RELU ? 1 : MOST; /* a row alone has a tile of its own */
     static char weights[4 * PANELS * LINEAR_PANEL * K];
     for (int type = F32; type <= BF16; type++) {
         int64_t element = ELEMENT_BYTES(type);
-        fill(x, M * K, type, 0), fill(weights, PANELS * LINEAR_PANEL * K, type, 0);
-        fill(bias, LINEAR_N, type, 0);
+        fill(x, MOST * K, type, 0), fill(weights, PANELS * LINEAR_PANEL * K, type, 0);
+        fill(bias, LINEAR_N, type, 0), fill(residual, MOST * LINEAR_N, type, 0);
         linear_call call = {.out = out,
                             .x = x,
                             .weight = weights,
                             .bias = activation == LINEAR_NONE ? NULL : bias,
+                            .residual = activation == LINEAR_NONE ? residual : NULL,
                             .out_step = LINEAR_N * element,
                             .x_step = K * element,
+                            .residual_step = LINEAR_N * element,
                             .weight_step = K * element,
-                            .m = M,
+                            .m = m,
                             .n = LINEAR_N,
                             .k = K,
                             .activation = activation};
         PATH(linear).plain[type](&call);
-        print("linear", out, M * LINEAR_N, type);
+        print("linear", out, (size_t)(m * LINEAR_N), type);
         PATH(linear).packed[type](&call);
-        print("linear, packed", out, M * LINEAR_N, type);
+        print("linear, packed", out, (size_t)(m * LINEAR_N), type);
     }
 }
 
