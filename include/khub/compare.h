@@ -40,10 +40,15 @@ typedef struct khub_accuracy {
     uint64_t elements;         /* whose exact result, rounded to the dtype, is a number or infinity */
     double worst, mean;        /* ULP, as docs/determinism.md counts */
     double absolute, relative; /* the largest error in itself, and by the exact result where that isn't 0 */
-    double got, exact;         /* the worst element */
-    char name[96];             /* its case */
-    char arg[16];              /* its output */
-    uint64_t index;            /* in it, row-major */
+    double rms;                /* the root of the mean square of all errors by that of all exact results */
+    double cosine;             /* of all results and all exact ones as two vectors; both all zero: 1 */
+    struct {
+        double errors, exact, got, products;
+    } sums;            /* of squares and products of finite pairs: what rms and cosine come from */
+    double got, exact; /* the worst element */
+    char name[96];     /* its case */
+    char arg[16];      /* its output */
+    uint64_t index;    /* in it, row-major */
     uint64_t
         unlike; /* elements that are NaN, or infinite, where the exact result isn't, or the other way round */
 } khub_accuracy;
@@ -61,13 +66,15 @@ typedef struct khub_compare_row {
 /* A promise of layers.json. */
 typedef struct khub_compare_tolerance {
     char dtype[32];
-    double ulp;
+    double ulp, relative; /* below 0: not promised */
 } khub_compare_tolerance;
 
 enum { KHUB_COMPARE_ROWS = 30, KHUB_COMPARE_TOLERANCES = 4 };
 
 typedef struct khub_compare_layer {
-    char kernel[512], variant[128], layer[64], function[128];
+    char kernel[512], variant[128], function[128];
+    char layer[64];    /* as layers.json names the entry */
+    char serves[64];   /* the layer of docs/layers.md */
     char other[512];   /* "standard", or the other kernel */
     int deterministic; /* layers.json promises it */
     size_t tolerance_count;

@@ -97,15 +97,18 @@ typedef struct khub_function_info {
  * calls into the library once; the answer is the kernel's. One thread at a time. */
 KHUB_API const khub_function_info *khub_kernel_function_info(khub_kernel *kernel, size_t i);
 
-/* One entry of "tolerance". */
+/* One entry of "tolerance": one of the two is promised, the other is below 0. */
 typedef struct khub_layer_tolerance {
     const char *dtype; /* "float32" */
     double ulp;        /* at most that far from the exact result, as docs/determinism.md counts */
+    double relative;   /* the root of the mean square of all errors by that of all exact results */
 } khub_layer_tolerance;
 
 /* How a kernel serves one layer, from its layers.json (docs/layers.md). */
 typedef struct khub_layer_spec {
-    const char *layer;       /* "RMSNorm" */
+    const char *layer;  /* "RMSNorm": the entry's name */
+    const char *serves; /* "layer": the layer that the entry serves; NULL: the one that it is named after, or
+                         * any with its arguments */
     const char *function;    /* "rms_norm" */
     const char *const *args; /* the layer's argument names in the function's order; NULL: its own */
     size_t arg_count;

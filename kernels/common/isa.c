@@ -34,7 +34,31 @@ static khub__isa best(void)
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) ebx = 0;
     return khub__isa_of_x86(leaf1_ecx, ebx, (uint64_t)xcr0_high << 32 | xcr0_low);
 }
+
+int khub__isa_vnni_of_x86(int isa, uint32_t leaf7_ecx, uint32_t leaf7_1_eax)
+{
+    if (isa == ISA_avx512) return leaf7_ecx >> 11 & 1; /* AVX512_VNNI */
+    return isa == ISA_avx2 && leaf7_1_eax >> 4 & 1;    /* AVX-VNNI */
+}
+
+static int find_vnni(int isa)
+{
+    uint32_t eax, ebx, ecx, edx, subleaf = 0;
+    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return 0;
+    if (eax >= 1) { /* the highest subleaf */
+        uint32_t leaf7_ecx = ecx;
+        __cpuid_count(7, 1, subleaf, ebx, ecx, edx);
+        ecx = leaf7_ecx;
+    }
+    return khub__isa_vnni_of_x86(isa, ecx, subleaf);
+}
 #else
+static int find_vnni(int isa)
+{
+    (void)isa;
+    return 0;
+}
+
 static khub__isa best(void)
 {
     return ISA_COUNT - 1; /* AArch64 always has NEON */
@@ -65,6 +89,16 @@ int khub__isa_get(void)
     if (isa > most) isa = -1;
     atomic_store_explicit(&decided, isa + 2, memory_order_relaxed);
     return isa;
+}
+
+int khub__isa_has_vnni(void)
+{
+    static _Atomic int decided; /* 1: no, 2: yes; 0: not yet. CPUID takes long where it is emulated. */
+    int known = atomic_load_explicit(&decided, memory_order_relaxed);
+    if (known) return known - 1;
+    known = !asked() && find_vnni(khub__isa_get());
+    atomic_store_explicit(&decided, known + 1, memory_order_relaxed);
+    return known;
 }
 
 const char *khub__isa_name(int isa)

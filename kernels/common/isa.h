@@ -33,8 +33,15 @@ const char *khub__isa_name(int isa);
 /* Says why not. */
 void khub__isa_why(char *text, size_t size);
 
+/* 1: the path that was taken may use VNNI, the products of bytes that some processors with AVX2 or AVX-512
+ * have besides. Not when KHUB_KERNEL_ISA names the path: then it is that path and nothing more. Any thread.
+ */
+int khub__isa_has_vnni(void);
+
 /* The decision itself, on x86-64, from what CPUID and XGETBV say: leaf 1's ECX, leaf 7's EBX, XCR0 (0 without
  * OSXSAVE). */
 khub__isa khub__isa_of_x86(uint32_t leaf1_ecx, uint32_t leaf7_ebx, uint64_t xcr0);
+/* And that of VNNI in a path: from leaf 7's ECX, and EAX of its subleaf 1. */
+int khub__isa_vnni_of_x86(int isa, uint32_t leaf7_ecx, uint32_t leaf7_1_eax);
 
 #endif

@@ -67,6 +67,15 @@ static void print_argmax(const khub_compare_layer *layer)
                rows);
 }
 
+static void print_promise(const khub_compare_tolerance *t)
+{
+    if (t->ulp >= 0)
+        cli_print(stdout, "  promised: %g ULP in %s\n", t->ulp, t->dtype);
+    else
+        cli_print(stdout, "  promised: %g of the results' size (root mean square) in %s\n", t->relative,
+                  t->dtype);
+}
+
 static void print_verdict(const khub_compare_layer *layer)
 {
     const khub_accuracy *w = &layer->worst;
@@ -76,7 +85,9 @@ static void print_verdict(const khub_compare_layer *layer)
            layer->deterministic ? " (promised)" : "",
            verdict_word(layer->findings[KHUB_CHECK_BATCHES].verdict));
     for (size_t i = 0; i < layer->tolerance_count; i++)
-        cli_print(stdout, "  promised: %g ULP in %s\n", layer->tolerances[i].ulp, layer->tolerances[i].dtype);
+        print_promise(&layer->tolerances[i]);
+    if (w->elements)
+        printf("  results are %.3g of their size off (root mean square), cosine %.9g\n", w->rms, w->cosine);
     if (w->elements)
         printf("  worst: %.4g ULP at %s[%" PRIu64 "] of --case %s: %.9g, exactly %.9g\n", w->worst, w->arg,
                w->index, w->name, w->got, w->exact);
@@ -118,6 +129,8 @@ static void json_accuracy(const char *key, const khub_accuracy *a)
         json_number("mean", a->mean);
         json_number("absolute", a->absolute);
         json_number("relative", a->relative);
+        json_number("rms", a->rms);
+        json_number("cosine", a->cosine);
         json_text("case", a->name);
         json_text("arg", a->arg);
         printf(", \"index\": %" PRIu64, a->index);
@@ -172,7 +185,9 @@ static void json_promises(const khub_compare_layer *layer)
     for (size_t i = 0; i < layer->tolerance_count; i++) {
         if (i) fputs(", ", stdout);
         cli_json_text(stdout, layer->tolerances[i].dtype);
-        printf(": {\"ulp\": %g}", layer->tolerances[i].ulp);
+        int in_ulp = layer->tolerances[i].ulp >= 0;
+        printf(": {\"%s\": %g}", in_ulp ? "ulp" : "relative",
+               in_ulp ? layer->tolerances[i].ulp : layer->tolerances[i].relative);
     }
     fputs("}}", stdout);
 }
@@ -183,6 +198,7 @@ static void json_layer(const khub_compare_layer *layer)
     cli_json_text(stdout, layer->kernel);
     json_text("variant", layer->variant);
     json_text("layer", layer->layer);
+    json_text("serves", layer->serves);
     json_text("function", layer->function);
     json_text("other", layer->other);
     json_text("error", layer->error[0] ? layer->error : NULL);

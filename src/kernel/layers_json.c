@@ -329,15 +329,19 @@ static int take_prepare(builder *b, const json_t *entry)
                       b->where, b->spec->prepare_arg);
 }
 
-/* {"ulp": 4} */
+/* {"ulp": 4} or {"relative": 0.01} */
 static int take_one_tolerance(builder *b, khub_layer_tolerance *out, const char *dtype, const json_t *value)
 {
-    const json_t *ulp = json_object_get(value, "ulp");
-    *out = (khub_layer_tolerance){dtype, json_number_value(ulp)};
-    if (json_is_number(ulp) && out->ulp >= 0 && json_object_size(value) == 1) return KHUB_OK;
+    const json_t *ulp = json_object_get(value, "ulp"), *relative = json_object_get(value, "relative");
+    const json_t *number = ulp ? ulp : relative;
+    *out = (khub_layer_tolerance){dtype, ulp ? json_number_value(ulp) : -1, json_number_value(relative)};
+    if (ulp) out->relative = -1;
+    if (json_is_number(number) && json_number_value(number) >= 0 && json_object_size(value) == 1)
+        return KHUB_OK;
     return khub__fail(b->err, KHUB_E_FORMAT,
-                      "%s: \"tolerance\": \"%s\" isn't {\"ulp\": NUMBER}, a number from 0 on", b->where,
-                      dtype);
+                      "%s: \"tolerance\": \"%s\" isn't {\"ulp\": NUMBER} or {\"relative\": NUMBER}, a number "
+                      "from 0 on",
+                      b->where, dtype);
 }
 
 static int take_tolerances(builder *b, const json_t *entry)
@@ -365,7 +369,8 @@ static int take_entry(builder *b, const json_t *entry)
 {
     khub_layer_spec *spec = b->spec;
     khub__json_source source = {b->where, b->err};
-    int rc = khub__json_string(&spec->function, entry, "function", &source);
+    int rc = khub__json_string(&spec->serves, entry, "layer", &source);
+    if (rc == KHUB_OK) rc = khub__json_string(&spec->function, entry, "function", &source);
     if (rc == KHUB_OK && (!spec->function || !spec->function[0])) rc = wrong(b, "function", "is missing");
     if (rc == KHUB_OK) rc = take_names(b, &spec->args, entry, "args", KHUB__LAYER_MAX_ARGS);
     while (rc == KHUB_OK && spec->args && spec->args[spec->arg_count])
@@ -385,7 +390,8 @@ static void place_texts(builder *b, const char *layer)
 {
     khub_layer_spec *spec = b->spec;
     spec->layer = place_text(b, layer, strlen(layer));
-    const char **single[] = {&spec->function, &spec->prepare_arg, &spec->prepare_function, &spec->returns};
+    const char **single[] = {&spec->serves, &spec->function, &spec->prepare_arg, &spec->prepare_function,
+                             &spec->returns};
     for (size_t i = 0; i < sizeof(single) / sizeof(*single); i++)
         if (*single[i]) *single[i] = place_text(b, *single[i], strlen(*single[i]));
     const char **lists[] = {(const char **)(uintptr_t)spec->args, (const char **)(uintptr_t)spec->dtypes};
@@ -409,8 +415,9 @@ static void place_texts(builder *b, const char *layer)
 
 static void note_unknown_keys(const json_t *entry, const char *where, const char *ignored)
 {
-    static const char *const known[] = {"function", "args",    "dtypes",    "backward", "deterministic",
-                                        "slices",   "prepare", "tolerance", "shapes",   "returns"};
+    static const char *const known[] = {"layer",     "function",      "args",   "dtypes",
+                                        "backward",  "deterministic", "slices", "prepare",
+                                        "tolerance", "shapes",        "returns"};
     const char *key;
     json_t *value;
     json_object_foreach ((json_t *)(uintptr_t)entry, key, value) {

@@ -252,6 +252,9 @@ static int make_recipe(khub__offer *offer, const khub__decision *d, const khub__
     int rc = KHUB_OK;
     if (!spec)
         rc = khub_kernel_layer(&spec, source->kernel, entry->layer ? entry->layer : group->layer->name, why);
+    if (rc == KHUB_OK && spec->serves && strcmp(spec->serves, group->layer->name) != 0)
+        rc = khub__fail(why, KHUB_E_UNSUPPORTED, "%s: %s serves %s, the slot is a %s", entry->kernel,
+                        spec->layer, spec->serves, group->layer->name);
     if (rc == KHUB_OK) rc = check_promises(d, entry->kernel, spec, group->dtype, why);
     offer->spec = spec;
     return rc == KHUB_OK

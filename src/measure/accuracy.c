@@ -32,6 +32,15 @@ static double error_of(khub__format f, double got, double exact, double scale)
     return fabs(within(f, got) - within(f, exact)) / step;
 }
 
+static void add_to_sums(khub_accuracy *accuracy, double got, double exact)
+{
+    if (isinf(got) || isinf(exact)) return;
+    accuracy->sums.errors += (got - exact) * (got - exact);
+    accuracy->sums.exact += exact * exact;
+    accuracy->sums.got += got * got;
+    accuracy->sums.products += got * exact;
+}
+
 void khub__accuracy_add(khub_accuracy *accuracy, const khub__results *results)
 {
     khub__format f = khub__format_of(results->dtype);
@@ -45,6 +54,7 @@ void khub__accuracy_add(khub_accuracy *accuracy, const khub__results *results)
         if (absolute > accuracy->absolute) accuracy->absolute = absolute;
         if (absolute > accuracy->relative * fabs(exact) && exact != 0)
             accuracy->relative = absolute / fabs(exact);
+        add_to_sums(accuracy, got, exact);
         accuracy->elements++;
         accuracy->mean += error;
         if (error <= accuracy->worst && accuracy->name[0]) continue;
@@ -65,12 +75,30 @@ void khub__accuracy_merge(khub_accuracy *into, const khub_accuracy *other)
     sum.unlike = into->unlike + other->unlike;
     sum.absolute = fmax(into->absolute, other->absolute);
     sum.relative = fmax(into->relative, other->relative);
+    sum.sums.errors = into->sums.errors + other->sums.errors;
+    sum.sums.exact = into->sums.exact + other->sums.exact;
+    sum.sums.got = into->sums.got + other->sums.got;
+    sum.sums.products = into->sums.products + other->sums.products;
     *into = sum;
+}
+
+/* 0 beside 0: nothing is missed. */
+static double ratio(double part, double whole)
+{
+    return part > 0 || whole > 0 ? part / whole : 0;
+}
+
+double khub__accuracy_rms(const khub_accuracy *accuracy)
+{
+    return sqrt(ratio(accuracy->sums.errors, accuracy->sums.exact));
 }
 
 void khub__accuracy_finish(khub_accuracy *accuracy)
 {
     if (accuracy->elements) accuracy->mean /= (double)accuracy->elements;
+    double sizes = sqrt(accuracy->sums.exact) * sqrt(accuracy->sums.got);
+    accuracy->rms = khub__accuracy_rms(accuracy);
+    accuracy->cosine = sizes > 0 ? accuracy->sums.products / sizes : accuracy->sums.errors == 0;
 }
 
 static int same(khub_dtype dtype, const void *a, const void *b, int64_t i)

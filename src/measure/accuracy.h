@@ -18,6 +18,8 @@ void khub__accuracy_add(khub_accuracy *accuracy, const khub__results *results);
 /* As if the elements of `other` had been added. */
 void khub__accuracy_merge(khub_accuracy *into, const khub_accuracy *other);
 void khub__accuracy_finish(khub_accuracy *accuracy);
+/* `rms` of what was added so far. */
+double khub__accuracy_rms(const khub_accuracy *accuracy);
 
 /* Index of the first elements of different bits; any NaN is like any other. -1: there are none. */
 int64_t khub__first_different(khub_dtype dtype, const void *a, const void *b, int64_t count);

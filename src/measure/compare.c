@@ -62,18 +62,21 @@ static int add_layer(job *j, const khub_kernel *kernel, const khub_layer_spec *s
     khub_compare_layer *layer = &r->layers[r->count++];
     snprintf(layer->kernel, sizeof(layer->kernel), "%s", khub_kernel_name(kernel));
     snprintf(layer->variant, sizeof(layer->variant), "%s", khub_kernel_variant(kernel));
+    const char *serves = spec->serves ? spec->serves : spec->layer;
     snprintf(layer->layer, sizeof(layer->layer), "%s", spec->layer);
+    snprintf(layer->serves, sizeof(layer->serves), "%s", serves);
     snprintf(layer->function, sizeof(layer->function), "%s", spec->function);
-    snprintf(layer->other, sizeof(layer->other), "%s", j->other ? j->other : standard_name(j, spec->layer));
+    snprintf(layer->other, sizeof(layer->other), "%s", j->other ? j->other : standard_name(j, serves));
     layer->deterministic = spec->deterministic;
     for (size_t i = 0; i < spec->tolerance_count && i < KHUB_COMPARE_TOLERANCES; i++) {
         khub_compare_tolerance *t = &layer->tolerances[layer->tolerance_count++];
         snprintf(t->dtype, sizeof(t->dtype), "%s", spec->tolerances[i].dtype);
         t->ulp = spec->tolerances[i].ulp;
+        t->relative = spec->tolerances[i].relative;
     }
-    if (!khub__layer_find(spec->layer))
+    if (!khub__layer_find(serves))
         snprintf(layer->error, sizeof(layer->error), "there is no layer \"%s\"; docs/layers.md lists them",
-                 spec->layer);
+                 serves);
     return KHUB_OK;
 }
 
@@ -146,7 +149,7 @@ static int find_target(khub__subject *out, const job *j, const khub_compare_laye
     *out = j->function;
     if (!j->wanted) return KHUB_OK; /* a function of the program's own */
     *out =
-        (khub__subject){.name = layer->kernel, .layer = khub__layer_find(layer->layer), .kernel = j->kernel};
+        (khub__subject){.name = layer->kernel, .layer = khub__layer_find(layer->serves), .kernel = j->kernel};
     out->spec = &j->inline_spec;
     return j->options.layer ? KHUB_OK : khub_kernel_layer(&out->spec, j->kernel, layer->layer, err);
 }
@@ -277,7 +280,7 @@ static int finish(const job *j, khub_error *err)
         const char *name = telling_case(layer);
         khub__case c;
         if (!name[0]) continue;
-        rc = khub__case_parse(&c, khub__layer_find(layer->layer), name, j->options.seed, err);
+        rc = khub__case_parse(&c, khub__layer_find(layer->serves), name, j->options.seed, err);
         if (rc == KHUB_OK) rc = khub__save_case(j->options.save, &c, err);
     }
     return rc;
@@ -360,6 +363,7 @@ int khub_compare_function(khub_compare_report **out, const char *layer, khub_fun
                                  .axis_count = axis_count};
     khub_compare_layer *only = &j.report->layers[0];
     snprintf(only->layer, sizeof(only->layer), "%s", layer);
+    snprintf(only->serves, sizeof(only->serves), "%s", layer);
     snprintf(only->other, sizeof(only->other), "%s", standard_name(&j, layer));
     j.report->count = 1;
     return compare(out, &j, err);

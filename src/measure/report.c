@@ -12,7 +12,7 @@ enum { MAX_DEATHS = 8 }; /* in one layer */
 static void fault_words(char *to, size_t size, const khub_compare_report *report)
 {
     const khub__fault *fault = &report->progress.fault;
-    const char *arg = khub_layer_arg(report->layers[report->progress.layer].layer, (size_t)fault->buffer);
+    const char *arg = khub_layer_arg(report->layers[report->progress.layer].serves, (size_t)fault->buffer);
     const char *how = fault->is_write < 0 ? "touched" : fault->is_write ? "wrote" : "read";
     if (fault->inside)
         snprintf(to, size, "wrote to %s (byte %lld from its first)", arg ? arg : "?", (long long)fault->at);
@@ -106,9 +106,15 @@ static void judge_tolerance(khub_compare_layer *layer, const khub_compare_tolera
         const khub_compare_row *row = &layer->rows[i];
         if (strcmp(khub_dtype_name(row->dtype, dtype), tolerance->dtype) != 0 || !is_ordinary(row)) continue;
         const khub_accuracy *a = &row->kernel;
-        khub__found(layer, KHUB_CHECK_TOLERANCE, a->name, a->worst <= tolerance->ulp,
-                    "%s[%llu] is %.9g, %.4g ULP from %.9g: %g are promised", a->arg,
-                    (unsigned long long)a->index, a->got, a->worst, a->exact, tolerance->ulp);
+        double rms = khub__accuracy_rms(a);
+        if (tolerance->ulp >= 0)
+            khub__found(layer, KHUB_CHECK_TOLERANCE, a->name, a->worst <= tolerance->ulp,
+                        "%s[%llu] is %.9g, %.4g ULP from %.9g: %g are promised", a->arg,
+                        (unsigned long long)a->index, a->got, a->worst, a->exact, tolerance->ulp);
+        else
+            khub__found(layer, KHUB_CHECK_TOLERANCE, a->name, rms <= tolerance->relative,
+                        "the results of \"%s\" are %.3g of their size off (root mean square): %g is promised",
+                        row->values, rms, tolerance->relative);
         khub__found(layer, KHUB_CHECK_TOLERANCE, a->name, a->unlike == 0,
                     "%llu elements of \"%s\" are NaN or infinite and shouldn't be, or the other way round",
                     (unsigned long long)a->unlike, row->values);

@@ -56,7 +56,7 @@ def build(folder, variant=VARIANT, metadata=(), layers=None, library=None, diges
 
 
 def test_what_is_installed_has_no_fault():
-    names = [f"khub/{n}" for n in ("activation", "attention", "linear", "norm", "rotary", "softmax")]
+    names = [f"khub/{n}" for n in ("activation", "attention", "linear", "norm", "quantized", "rotary", "softmax")]
     found = check(*names, load=True)
     assert faults(found) == ({("undefined", "sanitizer")} if os.environ["KHUB_SANITIZE"] == "1" else set())
     assert {f["value"] for f in of(found, "load")} == {"loaded"} and {f["value"] for f in of(found, "manylinux")} <= {"manylinux_2_17", "manylinux_2_5"}

@@ -149,9 +149,10 @@ def test_only_shapes_that_it_takes(tmp_path):
 
 # Sanitized, a few of them: that they do nothing undefined.
 @pytest.mark.parametrize("kernel", ["norm:AddLayerNorm", "attention", "linear:LinearGeLU"] if SANITIZE else
-                         ["norm", "softmax", "rotary", "attention", "linear:LinearGeLU", "activation:SiluAndMul"])
+                         ["norm", "softmax", "rotary", "attention", "linear:LinearGeLU", "activation:SiluAndMul",
+                          "quantized:LinearInt8", "quantized:LinearGeLUInt4Weight"])
 def test_built_in_kernels_keep_their_promises(kernel):
-    options = ["--dtype=bfloat16"] if SANITIZE or "SiluAndMul" in kernel else []
+    options = ["--dtype=bfloat16"] if SANITIZE or "SiluAndMul" in kernel or "Weight" in kernel else []
     for layer in compare(f"khub/{kernel}", *options):
         assert layer["promises"]["deterministic"] and layer["deterministic"] and layer["batch_invariant"]
         assert broken(layer) <= {"identical", "classes"} and layer["refused"] == 0
@@ -182,6 +183,22 @@ def test_a_case_and_its_files(tmp_path):
     assert np.load(tmp_path / "out.npy").flat[layer["worst"]["index"]] == np.float32(layer["worst"]["got"])
     (other,) = compare("khub/norm:LayerNorm", "--case", name, "--seed", 5)
     assert other["worst"] != layer["worst"]
+
+
+def test_how_far_a_quantized_layer_is_off(tmp_path):
+    """What rounding to 8 bits costs, worked out from what the kernel got. A tie that falls otherwise changes it by less than the bound."""
+    (layer,) = compare("khub/quantized:LinearInt8", "--case=float32/normal/20x30x300/bias", "--save", tmp_path)
+    x, weight, bias, exact = (np.load(tmp_path / f"Linear.{arg}.npy").astype(np.float64) for arg in ("x", "weight", "bias", "out.exact"))
+
+    def rounded(rows):
+        scale = np.abs(rows).max(1, keepdims=True) / 127
+        return np.rint(rows / scale) * scale
+
+    near = rounded(x) @ rounded(weight).T + bias
+    rms, cosine = np.linalg.norm(near - exact) / np.linalg.norm(exact), np.sum(near * exact) / np.linalg.norm(near) / np.linalg.norm(exact)
+    assert (layer["layer"], layer["serves"], layer["other"]) == ("LinearInt8", "Linear", "standard")
+    assert layer["worst"]["rms"] == pytest.approx(rms, rel=1e-3) and layer["worst"]["cosine"] == pytest.approx(cosine, abs=1e-7)
+    assert layer["promises"]["tolerance"]["float32"] == {"relative": 0.02} and 0.003 < rms < 0.02
 
 
 def test_two_kernels_and_a_function():

@@ -257,6 +257,14 @@ def test_only_what_a_mapping_names_is_noticed_and_required(tmp_path, model):
     assert {slot["layer"] for slot in found["slots"] if slot["mapped"]} == {"LayerNorm"}
 
 
+def test_an_entry_that_says_its_layer_serves_no_other(model):
+    kernels = "LayerNorm=khub/quantized:LinearInt8,Linear=khub/quantized:LinearInt8Weight"
+    slots = report(model, f"--kernels={kernels}", "--threads", "2")["slots"]
+    served = {slot["function"] for slot in slots if slot["layer"] == "Linear"}
+    assert "linear_int8_weight" in served and "linear_packed" not in served
+    assert all("LinearInt8 serves Linear, the slot is a LayerNorm" in slot["reason"] for slot in slots if slot["layer"] == "LayerNorm")
+
+
 FAILING = Path(os.environ["KHUB_BINARY"], "tests", "fake", "repos", "weighed")
 
 

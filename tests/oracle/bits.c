@@ -3,6 +3,7 @@
  * function raises an error. The environment's KHUB_KERNEL_ISA says which path is called. What it prints must
  * be the same for every path of every processor. */
 #include "base/memory.h"
+#include "kernel/kernel.h"
 #include "layer/prepare.h"
 #include "measure/cases.h"
 #include "measure/element.h"
@@ -135,7 +136,7 @@ static int shorten(khub__case *c)
 static void call_all(khub_kernel *kernel, const khub_layer_spec *spec)
 {
     static const char *const floats[] = {"float32", "bfloat16", NULL};
-    const khub__layer_def *layer = khub__layer_find(spec->layer);
+    const khub__layer_def *layer = khub__layer_find(spec->serves ? spec->serves : spec->layer);
     for (const char *const *name = spec->dtypes ? spec->dtypes : floats; *name; name++) {
         khub_error err = {0};
         khub_dtype dtype;
@@ -152,9 +153,10 @@ static void call_all(khub_kernel *kernel, const khub_layer_spec *spec)
 static int call_function(khub_kernel *kernel, const char *function)
 {
     int known = !strcmp(function, "kernel_isa"); /* it has no numbers */
-    for (size_t i = 0; i < KHUB__LAYERS; i++) {
-        const khub_layer_spec *spec;
-        if (khub_kernel_layer(&spec, kernel, khub__layer_at(i)->name, NULL) != KHUB_OK) continue;
+    const khub_layer_spec *none;
+    khub_kernel_layer(&none, kernel, "", NULL); /* reads layers.json */
+    for (size_t i = 0; i < kernel->layers->count; i++) {
+        const khub_layer_spec *spec = kernel->layers->specs[i];
         if (spec->prepare_function && !strcmp(spec->prepare_function, function)) known = 1;
         if (strcmp(spec->function, function) != 0) continue;
         call_all(kernel, spec);

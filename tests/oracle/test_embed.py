@@ -90,6 +90,19 @@ def test_every_slot_is_served_by_a_kernel():
     assert "kernels serve 73 of 73 slots" in done.stdout
 
 
+# A linear layer is off by r of its result: 0.08 with Int4Weight (khub compare), up to 0.03 with Int8, since x's rows have outliers here. Such errors
+# are at random, so those of the 36 layers come to 6 r. 1 - cosine is half the square of that.
+@pytest.mark.parametrize("form, r", [("Int8", 0.03), ("Int4Weight", 0.08)])
+def test_near_float64_with_quantized_weights(corpus, form, r):
+    lines, expected = corpus
+    few = lines.parent / "few"
+    few.write_text("".join(line + "\n" for line in lines.read_text().splitlines()[:100]))
+    found = embed(few, f"--kernels=Linear=khub/quantized:Linear{form},Linear + GeLU=khub/quantized:LinearGeLU{form}")
+    cosines = np.sum(found * expected[:100], 1)
+    print(f"{form}: cosine at least {cosines.min():.5f}, in the mean {cosines.mean():.5f}")
+    assert 1e-5 < 1 - cosines.min() <= (6 * r) ** 2 / 2
+
+
 def test_company_and_threads_dont_show_with_kernels(corpus):
     lines, _ = corpus
     texts = lines.read_text().splitlines()[:25]

@@ -8,12 +8,13 @@
 #define FILE_OF(entry) "{\"layers\": {\"Linear\": " entry "}}"
 
 static const char whole[] =
-    FILE_OF("{\"function\": \"linear_packed\", \"args\": [\"out\", \"x\", \"weight\", \"bias\"],"
+    FILE_OF("{\"layer\": \"Linear\", \"function\": \"linear_packed\", \"args\": [\"out\", \"x\", \"weight\", "
+            "\"bias\"],"
             " \"dtypes\": [\"float32\"], \"backward\": false, \"deterministic\": true,"
             " \"slices\": {\"rows\": [\"out:0\", \"x:0\"],"
             "              \"columns\": [\"out:1\", \"weight:0/16\", \"bias:0\"]},"
             " \"prepare\": {\"weight\": \"linear_pack\"},"
-            " \"tolerance\": {\"float32\": {\"ulp\": 0.5}, \"bfloat16\": {\"ulp\": 1}},"
+            " \"tolerance\": {\"float32\": {\"ulp\": 0.5}, \"bfloat16\": {\"relative\": 0.25}},"
             " \"shapes\": {\"x:-1\": [64, 128], \"weight:0\": {\"max\": 8, \"multiple\": 2}, \"out:1\": 7}}");
 
 START_TEST(the_example_of_the_documentation)
@@ -25,6 +26,7 @@ START_TEST(the_example_of_the_documentation)
     ck_assert_ptr_null(khub__layers_find(&layers, "linear"));
     const khub_layer_spec *spec = khub__layers_find(&layers, "Linear");
     ck_assert_str_eq(spec->layer, "Linear");
+    ck_assert_str_eq(spec->serves, "Linear");
     ck_assert_str_eq(spec->function, "linear_packed");
     ck_assert_uint_eq(spec->arg_count, 4);
     static const char *const args[] = {"out", "x", "weight", "bias"};
@@ -51,7 +53,10 @@ START_TEST(the_example_of_the_documentation)
     ck_assert_uint_eq(spec->tolerance_count, 2);
     ck_assert_str_eq(spec->tolerances[0].dtype, "float32");
     ck_assert_double_eq(spec->tolerances[0].ulp, 0.5);
+    ck_assert_double_lt(spec->tolerances[0].relative, 0);
     ck_assert_str_eq(spec->tolerances[1].dtype, "bfloat16");
+    ck_assert_double_lt(spec->tolerances[1].ulp, 0);
+    ck_assert_double_eq(spec->tolerances[1].relative, 0.25);
     ck_assert_uint_eq(spec->shape_count, 3);
     const khub_shape_rule *rules = spec->shapes;
     ck_assert_str_eq(rules[0].arg, "x");
@@ -73,6 +78,7 @@ START_TEST(the_shortest_entry)
     khub_error err = {0};
     ck_khub_ok(khub__layers_parse(&layers, text, strlen(text), "layers.json", &err), &err);
     const khub_layer_spec *spec = layers.specs[0];
+    ck_assert_ptr_null(spec->serves);
     ck_assert_ptr_null(spec->args);
     ck_assert_uint_eq(spec->arg_count, 0);
     ck_assert_ptr_null(spec->dtypes);
@@ -99,6 +105,12 @@ START_TEST(what_is_wrong_is_named)
         {FILE_OF("{\"function\": \"f\", \"tolerance\": {\"float32\": {\"ulp\": -1}}}"),
          "f.json: Linear: \"tolerance\": \"float32\" isn't {\"ulp\": NUMBER}", KHUB_E_FORMAT},
         {FILE_OF("{\"function\": \"f\", \"tolerance\": {\"float32\": 4}}"), "isn't {\"ulp\": NUMBER}",
+         KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"tolerance\": {\"float32\": {\"ulp\": 4, \"relative\": 1}}}"),
+         "isn't {\"ulp\": NUMBER} or {\"relative\": NUMBER}", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"tolerance\": {\"float32\": {\"relative\": -1}}}"),
+         "isn't {\"ulp\": NUMBER} or {\"relative\": NUMBER}", KHUB_E_FORMAT},
+        {FILE_OF("{\"function\": \"f\", \"layer\": 1}"), "\"layer\" is an integer, a string is expected",
          KHUB_E_FORMAT},
         {FILE_OF("{}"), "f.json: Linear: \"function\" is missing", KHUB_E_FORMAT},
         {FILE_OF("{\"function\": \"\"}"), "\"function\" is missing", KHUB_E_FORMAT},

@@ -39,7 +39,36 @@ START_TEST(what_system_and_processor_have)
                       "line %zu", i);
 }
 END_TEST
+
+START_TEST(who_has_vnni)
+{
+    static const struct {
+        int isa;
+        uint32_t leaf7_ecx, leaf7_1_eax;
+        int has;
+    } table[] = {
+        {ISA_avx512, 0x00000800, 0, 1}, /* Cascade Lake: AVX512_VNNI */
+        {ISA_avx512, 0x00000008, 0x10, 0},
+        {ISA_avx2, 0x00000800, 0, 0},    /* whose system saves no ZMM */
+        {ISA_avx2, 0x1840072c, 0x10, 1}, /* Alder Lake: AVX-VNNI */
+        {ISA_avx2, 0, 0, 0},
+        {ISA_portable, 0x00000800, 0x10, 0},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        ck_assert_msg(khub__isa_vnni_of_x86(table[i].isa, table[i].leaf7_ecx, table[i].leaf7_1_eax) ==
+                          table[i].has,
+                      "line %zu", i);
+    setenv("KHUB_KERNEL_ISA", "avx2", 1); /* that and nothing more */
+    ck_assert_int_eq(khub__isa_has_vnni(), 0);
+}
+END_TEST
 #else
+START_TEST(who_has_vnni)
+{
+    ck_assert_int_eq(khub__isa_has_vnni(), 0);
+}
+END_TEST
+
 START_TEST(what_system_and_processor_have)
 {
     ck_assert_int_eq(best(), ISA_COUNT - 1);
@@ -85,5 +114,5 @@ START_TEST(a_name_that_cannot_be_had)
 }
 END_TEST
 
-UNIT("kernels_isa", what_system_and_processor_have, the_best_unless_told, an_empty_name_is_none,
+UNIT("kernels_isa", what_system_and_processor_have, who_has_vnni, the_best_unless_told, an_empty_name_is_none,
      a_name_is_obeyed, a_name_that_cannot_be_had)

@@ -1,9 +1,11 @@
 /* What khub compare and khub bench are built on: cases, memory between guards. */
 #include "unit.h"
 
+#include "measure/accuracy.h"
 #include "measure/cases.h"
 #include "measure/element.h"
 #include "measure/guarded.h"
+#include "measure/report.h"
 
 #include <math.h>
 #include <signal.h>
@@ -315,7 +317,57 @@ START_TEST(nothing_takes_no_memory)
 }
 END_TEST
 
-UNIT("measure", elements_are_rounded_once_to_nearest_even, every_case_has_a_name_that_gives_it_again,
+/* Errors 0, -1, 0 beside 3, 5, 0, added in two parts. */
+static khub_accuracy some_errors(void)
+{
+    static const float got[] = {3, 4, 0, INFINITY};
+    static const double exact[] = {3, 5, 0, INFINITY};
+    khub_accuracy all = {0}, more = {0};
+    const khub__results first = {float32, got, exact, exact, 1, "a", "out"},
+                        rest = {float32, got + 1, exact + 1, exact + 1, 3, "b", "out"};
+    khub__accuracy_add(&all, &first);
+    khub__accuracy_add(&more, &rest);
+    khub__accuracy_merge(&all, &more);
+    return all;
+}
+
+START_TEST(errors_beside_the_size_of_all_results)
+{
+    khub_accuracy all = some_errors(), none = {0};
+    khub__accuracy_finish(&all);
+    ck_assert_double_eq_tol(all.rms, sqrt(1.0 / 34), 1e-15);
+    ck_assert_double_eq_tol(all.cosine, 29 / (5 * sqrt(34)), 1e-15);
+    khub__accuracy_finish(&none);
+    ck_assert(none.rms == 0 && none.cosine == 1);
+}
+END_TEST
+
+START_TEST(a_promise_about_the_size_of_errors)
+{
+    static const struct {
+        double promised;
+        khub_verdict verdict;
+    } table[] = {{0.1715, KHUB_VERDICT_YES}, {0.1714, KHUB_VERDICT_NO}}; /* sqrt(1 / 34) is 0.17149… */
+    for (int i = 0; i < 2; i++) {
+        khub_compare_layer layer = {
+            .tolerance_count = 1,
+            .tolerances = {{"float32", -1, table[i].promised}},
+            .row_count = 1,
+            .rows = {{.dtype = float32, .values = "normal", .kernel = some_errors()}}};
+        khub__report_judge(&layer);
+        const khub_finding *finding = &layer.findings[KHUB_CHECK_TOLERANCE];
+        ck_assert_int_eq(finding->verdict, table[i].verdict);
+        ck_assert_int_eq(layer.broken, table[i].verdict == KHUB_VERDICT_NO);
+        if (layer.broken)
+            ck_assert_str_eq(finding->words,
+                             "the results of \"normal\" are 0.171 of their size off (root mean "
+                             "square): 0.1714 is promised");
+    }
+}
+END_TEST
+
+UNIT("measure", errors_beside_the_size_of_all_results, a_promise_about_the_size_of_errors,
+     elements_are_rounded_once_to_nearest_even, every_case_has_a_name_that_gives_it_again,
      arguments_have_the_shapes_of_the_layer, names_that_are_none, a_pass_over_all_numbers, classes_of_values,
      numbers_come_again, what_is_put_comes_back, what_is_written_beside_is_seen,
      what_is_touched_beside_faults, nothing_takes_no_memory)

@@ -6,6 +6,7 @@
 #include "linear/linear.h"
 #include "norm/norm.h"
 #include "probe/probe.h"
+#include "quantized/quantized.h"
 #include "rotary/rotary.h"
 #include "softmax/softmax.h"
 
@@ -20,6 +21,8 @@ extern const linear_path PATH(linear);
 extern const attention_path PATH(attention);
 extern const rotary_path PATH(rotary);
 extern const probe_path PATH(probe);
+extern const quantized_path PATH(quantized);
+extern const quantized_packers PATH(quantized_packers);
 
 enum { ROWS = 20, N = 77 };
 static char out[8 * ROWS * N], sum[4 * ROWS * N], x[8 * ROWS * N], residual[4 * ROWS * N], weight[8 * N],
@@ -148,6 +151,40 @@ static void run_linear(linear_activation activation)
     }
 }
 
+/* Two blocks of rows of more than one tile, the last of a panel's columns, the last of a group; and the same
+ * by VNNI where the path can have it. */
+static void run_quantized(quantized_form form)
+{
+    enum { M = 26, QUANTIZED_N = 35, K = 45, PANELS = 3, RECORD = 1152 };
+    static char numbers[4 * QUANTIZED_N * K], records[PANELS * RECORD];
+    int bits = form == QUANTIZED_INT4 || form == QUANTIZED_INT4_WEIGHT ? 4 : 8;
+    for (int type = F32; type <= BF16; type++) {
+        int64_t element = ELEMENT_BYTES(type);
+        size_t bytes = (size_t)(M * QUANTIZED_N * element);
+        fill(x, M * K, type, 400), fill(numbers, QUANTIZED_N * K, type, 400),
+            fill(bias, QUANTIZED_N, type, 0);
+        quantized_pack pack = {records, numbers, RECORD, K * element, QUANTIZED_N, K};
+        (bits == 8 ? PATH(quantized_packers).int8 : PATH(quantized_packers).int4)[type](&pack);
+        quantized_call call = {.out = out,
+                               .x = x,
+                               .weight = records,
+                               .bias = bias,
+                               .out_step = QUANTIZED_N * element,
+                               .x_step = K * element,
+                               .weight_step = RECORD,
+                               .m = M,
+                               .n = QUANTIZED_N,
+                               .k = K,
+                               .activation = QUANTIZED_NONE};
+        PATH(quantized).linear[form][type](&call);
+        print("quantized", out, M * QUANTIZED_N, type);
+        if (form >= QUANTIZED_INT8_WEIGHT || !PATH(quantized).vnni[form][type]) continue;
+        call.out = sum;
+        PATH(quantized).vnni[form][type](&call);
+        if (memcmp(out, sum, bytes) != 0) puts("VNNI gives other bits");
+    }
+}
+
 /* Queries for more than two tiles, keys for more than one block, heads as wide as no vector is. */
 static void run_attention(int causal, int window)
 {
@@ -203,6 +240,8 @@ int main(void)
     run_rotary(PATH(rotary).rotary);
     for (linear_activation a = LINEAR_NONE; a <= LINEAR_RELU; a++)
         run_linear(a);
+    for (quantized_form f = QUANTIZED_INT8; f < QUANTIZED_FORMS; f++)
+        run_quantized(f);
     run_attention(0, 0);
     run_attention(1, 0);
     run_attention(1, 1);

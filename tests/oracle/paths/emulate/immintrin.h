@@ -1,5 +1,5 @@
-/* The AVX-512 instructions that kernels/common/vec/avx512.h uses, lane by lane as their manual describes
- * them, so that the path can be run by a processor that has AVX2 only. */
+/* The instructions of AVX-512 and VNNI that the kernels use, lane by lane as their manual describes them, so
+ * that these paths can be run by a processor that has AVX2 only. */
 #ifndef EMULATE_IMMINTRIN_H
 #define EMULATE_IMMINTRIN_H
 
@@ -72,6 +72,67 @@ EMULATE_EPI32(srai_epi32, (emulated_epi32 a, unsigned n), (uint32_t)((int32_t)a.
 EMULATE_EPI32(mask_or_epi32, (emulated_epi32 s, __mmask16 k, emulated_epi32 a, emulated_epi32 b),
               k >> i & 1 ? a.u[i] | b.u[i] : s.u[i])
 
+EMULATE_EPI32(loadu_si512, (const void *p), ((const uint32_t *)p)[i])
+EMULATE_PS(cvtepi32_ps, (emulated_epi32 a), (float)(int32_t)a.u[i])
+
+/* Half t, byte t of a lane, with a sign. */
+static inline int32_t emulated_half(uint32_t u, int t)
+{
+    return (int16_t)(u >> 16 * t);
+}
+static inline int32_t emulated_byte(uint32_t u, int t)
+{
+    return (int8_t)(u >> 8 * t);
+}
+static inline uint32_t emulated_halves(int32_t low, int32_t high)
+{
+    return (uint16_t)low | (uint32_t)high << 16;
+}
+static inline int32_t emulated_saturated(int32_t x)
+{
+    return x > INT16_MAX ? INT16_MAX : x < INT16_MIN ? INT16_MIN : x;
+}
+/* Bytes 2 h and 2 h + 1 of a, without a sign, times b's. */
+static inline int32_t emulated_bytes(uint32_t a, uint32_t b, int h)
+{
+    return (uint8_t)emulated_byte(a, 2 * h) * emulated_byte(b, 2 * h) +
+           (uint8_t)emulated_byte(a, 2 * h + 1) * emulated_byte(b, 2 * h + 1);
+}
+EMULATE_EPI32(slli_epi16, (emulated_epi32 a, unsigned n),
+              emulated_halves(emulated_half(a.u[i], 0) << n, emulated_half(a.u[i], 1) << n))
+EMULATE_EPI32(srai_epi16, (emulated_epi32 a, unsigned n),
+              emulated_halves(emulated_half(a.u[i], 0) >> n, emulated_half(a.u[i], 1) >> n))
+EMULATE_EPI32(add_epi16, (emulated_epi32 a, emulated_epi32 b),
+              emulated_halves(emulated_half(a.u[i], 0) + emulated_half(b.u[i], 0),
+                              emulated_half(a.u[i], 1) + emulated_half(b.u[i], 1)))
+EMULATE_EPI32(madd_epi16, (emulated_epi32 a, emulated_epi32 b),
+              (uint32_t)(emulated_half(a.u[i], 0) * emulated_half(b.u[i], 0)) +
+                  (uint32_t)(emulated_half(a.u[i], 1) * emulated_half(b.u[i], 1)))
+EMULATE_EPI32(maddubs_epi16, (emulated_epi32 a, emulated_epi32 b),
+              emulated_halves(emulated_saturated(emulated_bytes(a.u[i], b.u[i], 0)),
+                              emulated_saturated(emulated_bytes(a.u[i], b.u[i], 1))))
+EMULATE_EPI32(dpbusd, (emulated_epi32 sum, emulated_epi32 a, emulated_epi32 b),
+              sum.u[i] + (uint32_t)(emulated_bytes(a.u[i], b.u[i], 0) + emulated_bytes(a.u[i], b.u[i], 1)))
+
+/* vpdpbusd of AVX-VNNI, on eight lanes. */
+static inline __m256i emulated_dpbusd8(__m256i sum, __m256i a, __m256i b)
+{
+    emulated_epi32 wide[3] = {0};
+    memcpy(wide[0].u, &sum, 32), memcpy(wide[1].u, &a, 32), memcpy(wide[2].u, &b, 32);
+    wide[0] = emulated_dpbusd(wide[0], wide[1], wide[2]);
+    memcpy(&sum, wide[0].u, 32);
+    return sum;
+}
+#if defined(KHUB_ISA_AVX512)
+#define VNNI_DOT emulated_dpbusd
+#else
+#define VNNI_DOT emulated_dpbusd8
+#endif
+
+static inline void emulated_storeu_si512(void *p, emulated_epi32 a)
+{
+    memcpy(p, a.u, 64);
+}
 static inline void emulated_storeu_ps(void *p, emulated_ps a)
 {
     memcpy(p, a.f, 64);
@@ -116,9 +177,19 @@ static inline __mmask16 emulated_cmp_ps_mask(emulated_ps a, emulated_ps b, int h
 #undef _mm512_srai_epi32
 #undef _mm512_extractf32x8_ps
 #undef _mm512_cmp_ps_mask
+#undef _mm512_slli_epi16
+#undef _mm512_srai_epi16
 #define _mm512_set1_ps         emulated_set1_ps
 #define _mm512_loadu_ps        emulated_loadu_ps
 #define _mm512_storeu_ps       emulated_storeu_ps
+#define _mm512_loadu_si512     emulated_loadu_si512
+#define _mm512_storeu_si512    emulated_storeu_si512
+#define _mm512_cvtepi32_ps     emulated_cvtepi32_ps
+#define _mm512_slli_epi16      emulated_slli_epi16
+#define _mm512_srai_epi16      emulated_srai_epi16
+#define _mm512_add_epi16       emulated_add_epi16
+#define _mm512_madd_epi16      emulated_madd_epi16
+#define _mm512_maddubs_epi16   emulated_maddubs_epi16
 #define _mm512_add_ps          emulated_add_ps
 #define _mm512_sub_ps          emulated_sub_ps
 #define _mm512_mul_ps          emulated_mul_ps

@@ -1,0 +1,149 @@
+/* khub/quantized: linear's x weightᵀ + bias on a weight of 8 or 4 bits. */
+#include "quantized.h"
+
+#include "ffi.h"
+#include "vec.h"
+
+ISA_PATHS(quantized_path, quantized);
+ISA_PATHS(quantized_packers, quantized_packers);
+
+enum { OUT, X, WEIGHT, BIAS };
+
+static const DLDataType bytes = {kDLUInt, 8, 1};
+
+static int64_t panels_of(int64_t n)
+{
+    return n / QUANTIZED_PANEL + (n % QUANTIZED_PANEL != 0);
+}
+
+static int bits_of_form(quantized_form form)
+{
+    return form == QUANTIZED_INT4 || form == QUANTIZED_INT4_WEIGHT ? 4 : 8;
+}
+
+static int check_packed(const khub__call *c, int param, int bits)
+{
+    int64_t panels = panels_of(c->extent['n']), record = quantized_record(bits, c->extent['k']);
+    if (c->extent['p'] == panels && c->extent['b'] == record) return 0;
+    return khub__raise(
+        c, "ValueError", "%s has shape (%lld, %lld), (%lld, %lld) is what %d bits take for %lld by %lld",
+        c->signature->params[param].name, (long long)c->extent['p'], (long long)c->extent['b'],
+        (long long)panels, (long long)record, bits, (long long)c->extent['n'], (long long)c->extent['k']);
+}
+
+static int check_sums(const khub__call *c, quantized_form form)
+{
+    if (form != QUANTIZED_INT8 || c->extent['k'] <= QUANTIZED_MOST) return 0;
+    return khub__raise(c, "ValueError", "x has rows of %lld elements, at most %d are handled",
+                       (long long)c->extent['k'], QUANTIZED_MOST);
+}
+
+static int run(const khub__call *c, quantized_form form, quantized_activation activation)
+{
+    const DLTensor *out = c->arg[OUT].tensor, *x = c->arg[X].tensor, *weight = c->arg[WEIGHT].tensor;
+    static const char nothing = 0; /* tensors without elements have no address to count from */
+    const char *x_data = khub__data(x), *weight_data = khub__data(weight);
+    if (check_packed(c, WEIGHT, bits_of_form(form)) || check_sums(c, form)) return -1;
+    quantized_call call = {.out = khub__data(out),
+                           .x = x_data ? x_data : &nothing,
+                           .weight = weight_data ? weight_data : &nothing,
+                           .bias = khub__data(c->arg[BIAS].tensor),
+                           .out_step = khub__step(out, 0),
+                           .x_step = khub__step(x, 0),
+                           .weight_step = khub__step(weight, 0),
+                           .m = c->extent['m'],
+                           .n = c->extent['n'],
+                           .k = c->extent['k'],
+                           .activation = activation};
+    const quantized_path *path = quantized_paths[c->isa];
+    int vnni = form < QUANTIZED_INT8_WEIGHT && khub__isa_has_vnni(); /* then the path has them */
+    (vnni ? path->vnni : path->linear)[form][c->type](&call);
+    return 0;
+}
+
+/* A form's functions, one for each activation. */
+#define FORM(NAME, FORM, PACK, WHAT)                                                                         \
+    FUNCTION(NAME, FORM, QUANTIZED_NONE, "x weightᵀ + bias", PACK, WHAT)                                     \
+    FUNCTION(NAME##_gelu, FORM, QUANTIZED_GELU, "gelu(x weightᵀ + bias)", PACK, WHAT)                        \
+    FUNCTION(NAME##_gelu_tanh, FORM, QUANTIZED_GELU_TANH, "gelu_tanh(x weightᵀ + bias)", PACK, WHAT)         \
+    FUNCTION(NAME##_silu, FORM, QUANTIZED_SILU, "silu(x weightᵀ + bias)", PACK, WHAT)                        \
+    FUNCTION(NAME##_relu, FORM, QUANTIZED_RELU, "relu(x weightᵀ + bias)", PACK, WHAT)
+#define FUNCTION(NAME, FORM, ACTIVATION, FORMULA, PACK, WHAT)                                                \
+    static const khub__signature NAME##_signature = {                                                        \
+        .name = #NAME,                                                                                       \
+        .doc = "out = " FORMULA ", weight as " PACK " makes it" WHAT,                                        \
+        .not_empty = "",                                                                                     \
+        .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
+        .count = 4,                                                                                          \
+        .params = {{"out", KHUB__OUT, "mn"},                                                                 \
+                   {"x", KHUB__TENSOR, "mk"},                                                                \
+                   {"weight", KHUB__TENSOR, "pb", .dtype = {kDLUInt, 8, 1}},                                 \
+                   {"bias", KHUB__TENSOR, "n", .optional = 1}}};                                             \
+    static int NAME##_run(const khub__call *c)                                                               \
+    {                                                                                                        \
+        return run(c, FORM, ACTIVATION);                                                                     \
+    }                                                                                                        \
+    KHUB__EXPORT(NAME)
+
+#define ROUNDED_X ", x's rows rounded to 8 bits, each with a scale of its own"
+#define NEAR_X    ", x rounded to 16 bits, a scale for each 32 elements of a row"
+FORM(linear_int8, QUANTIZED_INT8, "quantize_int8", ROUNDED_X)
+FORM(linear_int4, QUANTIZED_INT4, "quantize_int4", ROUNDED_X)
+FORM(linear_int8_weight, QUANTIZED_INT8_WEIGHT, "quantize_int8", NEAR_X)
+FORM(linear_int4_weight, QUANTIZED_INT4_WEIGHT, "quantize_int4", NEAR_X)
+
+static int run_pack(const khub__call *c, int bits)
+{
+    const DLTensor *prepared = c->arg[0].tensor, *weight = c->arg[1].tensor;
+    if (check_packed(c, 0, bits)) return -1;
+    quantized_pack pack = {.to = khub__data(prepared),
+                           .from = khub__data(weight),
+                           .to_step = khub__step(prepared, 0),
+                           .from_step = khub__step(weight, 0),
+                           .n = c->extent['n'],
+                           .k = c->extent['k']};
+    const quantized_packers *packers = quantized_packers_paths[c->isa];
+    (bits == 8 ? packers->int8 : packers->int4)[c->type](&pack);
+    return 0;
+}
+
+/* The call without memory: `prepared` is what is asked for. */
+static int size_pack(DLTensor *prepared, const TVMFFIAny *weight, const char *name, int bits)
+{
+    const khub__signature signature = {.name = name,
+                                       .not_empty = "",
+                                       .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,
+                                       .count = 1,
+                                       .params = {{"weight", KHUB__TENSOR, "nk"}}};
+    khub__call call;
+    if (khub__check(&call, &signature, weight, 1)) return -1;
+    prepared->ndim = 2;
+    prepared->dtype = bytes;
+    prepared->shape[0] = panels_of(call.extent['n']);
+    prepared->shape[1] = quantized_record(bits, call.extent['k']);
+    return 0;
+}
+
+#define PACK(NAME, BITS, HOW)                                                                                \
+    static const khub__signature NAME##_signature = {                                                        \
+        .name = #NAME,                                                                                       \
+        .doc = "Packs weight (n, k) into bytes: " HOW                                                        \
+               ".\nWithout memory, prepared gets its shape and dtype and nothing else happens.",             \
+        .not_empty = "",                                                                                     \
+        .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
+        .count = 2,                                                                                          \
+        .params = {{"prepared", KHUB__OUT, "pb", .dtype = {kDLUInt, 8, 1}},                                  \
+                   {"weight", KHUB__TENSOR, "nk"}}};                                                         \
+    KHUB__EXPORT_TEXT(_metadata_##NAME, khub__metadata, NAME)                                                \
+    KHUB__EXPORT_TEXT(_doc_##NAME, khub__doc, NAME)                                                          \
+    TVM_FFI_DLL_EXPORT int __tvm_ffi_##NAME(void *, const TVMFFIAny *, int32_t, TVMFFIAny *);                \
+    int __tvm_ffi_##NAME(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)                    \
+    {                                                                                                        \
+        khub__call call;                                                                                     \
+        (void)self, (void)result;                                                                            \
+        if (n == 2 && args[0].type_index == kTVMFFIDLTensorPtr && !((DLTensor *)args[0].v_ptr)->data)        \
+            return size_pack(args[0].v_ptr, args + 1, #NAME, BITS);                                          \
+        return khub__check(&call, &NAME##_signature, args, n) ? -1 : run_pack(&call, BITS);                  \
+    }
+PACK(quantize_int8, 8, "8 bits an element, a scale for each of n")
+PACK(quantize_int4, 4, "4 bits an element, a scale for each 32 along k")
