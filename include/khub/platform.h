@@ -33,6 +33,7 @@ typedef struct khub_device_info {
     const char *arch;      /* "9.0", "gfx942:sramecc+:xnack-", ...; NULL: unknown */
     uint64_t memory_bytes; /* 0: unknown */
     const char *uuid;      /* as masks take it: "GPU-8932f937-...", "MIG-..."; NULL: unknown */
+    int integrated;        /* 1: inside the CPU */
 } khub_device_info;
 
 /* One kind of accelerator, asked for in a helper process. */
@@ -81,7 +82,8 @@ KHUB_API char *khub_platform_json(const khub_platform *platform);
 KHUB_API void khub_platform_free(khub_platform *platform); /* NULL is a no-op */
 
 /* Narrows the platform to one of its backends: "cpu" always, else one it has, by its name ("cuda") or with
- * its version ("cu128"). KHUB_E_INVAL lists the backends of this machine. KHUB_E_NOMEM. After a failure the
+ * its version ("cu128"), or to one device of it: "cuda:1" is the second one that is visible. KHUB_E_INVAL
+ * lists the backends of this machine, or says how many devices there are. KHUB_E_NOMEM. After a failure the
  * platform is as before. */
 KHUB_API int khub_platform_select(khub_platform *platform, const char *backend, khub_error *err);
 
@@ -99,7 +101,8 @@ KHUB_API const char *khub_platform_arch(const khub_platform *platform); /* "x86_
 /* The backend that counts, as builds are named: "cu128", "cpu"; its name alone ("xpu") when its version is
  * unknown. */
 KHUB_API const char *khub_platform_backend(const khub_platform *platform);
-/* Architecture of the backend's devices, each once, the device in use first; NULL past the last. */
+/* Architecture of the backend's devices that count, each once; NULL past the last. Those inside the CPU count
+ * where there are no others. */
 KHUB_API const char *khub_platform_device_arch(const khub_platform *platform, size_t i); /* "9.0", "gfx942" */
 /* Versions that decide which builds fit. Torch's is that of a libtorch that can be called (docs/platform.md);
  * of one that can't khub_platform_library has the reason. */

@@ -87,7 +87,7 @@ typedef struct cli_machine {
 /* Rows for a command's table of options, and their lines for its help. */
 #define CLI_MACHINE_OPTIONS(machine)                                                                         \
     {"--platform", CLI_TEXT, &(machine).file}, {"--backend", CLI_TEXT, &(machine).backend},                  \
-        {"--torch", CLI_TEXT, &(machine).torch},                                                             \
+        {"--device", CLI_TEXT, &(machine).backend}, {"--torch", CLI_TEXT, &(machine).torch},                 \
     {                                                                                                        \
         "--no-torch", CLI_FLAG, &(machine).no_torch                                                          \
     }
@@ -96,7 +96,8 @@ typedef struct cli_machine {
     "that "                                                                                                  \
     "a\n"                                                                                                    \
     "                      file describes: ./my.json (khub platform --json prints such a file)\n"            \
-    "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n" CLI_TORCH_HELP
+    "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n"                \
+    "    --device NAME:N   as if it had that device only: cuda:1 is the second one\n" CLI_TORCH_HELP
 #define CLI_TORCH_HELP                                                                                       \
     "    --torch DIR       builds of Torch may be called through the libtorch in DIR, and no other "         \
     "(KHUB_TORCH_DIR)\n"                                                                                     \

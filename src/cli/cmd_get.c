@@ -45,6 +45,7 @@ static int run(int argc, char **argv)
     cli_hub_init(&hub);
     const cli_option options[] = {{"--json", CLI_FLAG, &json},
                                   {"--backend", CLI_TEXT, &get.backend},
+                                  {"--device", CLI_TEXT, &get.backend},
                                   {"--torch", CLI_TEXT, &get.torch},
                                   {"--no-torch", CLI_FLAG, &get.no_torch},
                                   {"--variant", CLI_TEXT, &get.variant},
@@ -79,7 +80,8 @@ const cli_command cli_get_command = {
             "\"build\", \"library\",\n"
             "                      \"trust\": [{\"about\", \"decision\", \"words\"}]}\n"
             "    --lock FILE       at the commits that a kernels.lock has\n"
-            "    --backend NAME    as if the machine had that backend only: cpu, or the one it "
-            "has\n" CLI_TORCH_HELP "    --variant NAME    that build, whether it fits or not\n" CLI_HUB_HELP,
+            "    --backend NAME    as if the machine had that backend only: cpu, or the one it has\n"
+            "    --device NAME:N   as if it had that device only: cuda:1 is the second one\n" CLI_TORCH_HELP
+            "    --variant NAME    that build, whether it fits or not\n" CLI_HUB_HELP,
     .run = run,
 };

@@ -139,6 +139,7 @@ static void print_libraries(const khub_platform *p)
 static void print_device(const khub_device_info *device)
 {
     cli_print(stdout, "%*s%s", LABEL, "", or_unknown(device->name));
+    if (device->integrated) fputs(" (integrated)", stdout);
     if (device->arch) cli_print(stdout, ", %s", device->arch);
     if (device->memory_bytes) {
         printf(", ");

@@ -144,14 +144,17 @@ static int read_devices(khub_accelerator_info *out, const json_t *root, const kh
         const json_t *device = json_array_get(array, i);
         const char *name = NULL, *arch = NULL, *uuid = NULL;
         int64_t bytes = 0;
+        int integrated = 0;
         if (!json_is_object(device) || khub__json_string(&name, device, "name", source) != KHUB_OK ||
             khub__json_string(&arch, device, "arch", source) != KHUB_OK ||
             khub__json_string(&uuid, device, "uuid", source) != KHUB_OK ||
+            khub__json_bool(&integrated, device, "integrated", source) != KHUB_OK ||
             khub__json_integer(&bytes, device, "memory_bytes", source) != KHUB_OK || bytes < 0)
             return -1;
         devices[i].name = khub__pool_text(pool, name);
         devices[i].arch = khub__pool_text(pool, arch);
         devices[i].uuid = khub__pool_text(pool, uuid);
+        devices[i].integrated = integrated;
         devices[i].memory_bytes = (uint64_t)bytes;
     }
     out->devices = devices;

@@ -106,6 +106,7 @@ static void add_devices(khub__text *to, const khub_accelerator_info *a)
         add_more(to, "arch", a->devices[i].arch);
         add_number(to, ", ", "memory_bytes", a->devices[i].memory_bytes);
         add_more(to, "uuid", a->devices[i].uuid);
+        khub__text_addf(to, ", \"integrated\": %s", a->devices[i].integrated ? "true" : "false");
         khub__text_add(to, "}");
     }
     khub__text_add(to, "]");

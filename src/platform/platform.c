@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "platform/torch.h"
 
+#include <stdlib.h>
+
 int khub__platform_new(khub_platform **out, khub_error *err)
 {
     static const khub__version unknown = KHUB__VERSION_UNKNOWN;
@@ -67,12 +69,13 @@ static int listed(const char *const *texts, size_t count, const char *text)
     return 0;
 }
 
-/* Puts the archs of an accelerator's devices into `archs`, each once, in the order of the devices. */
-static size_t collect_archs(const char **archs, const khub_accelerator_info *from)
+/* Puts the archs of an accelerator's devices into `archs`, each once, in the order of the devices: those that
+ * are integrated, or those that aren't. */
+static size_t collect_archs(const char **archs, const khub_accelerator_info *from, int integrated)
 {
     size_t count = 0;
     for (size_t i = 0; i < from->device_count; i++) {
-        const char *arch = from->devices[i].arch;
+        const char *arch = from->devices[i].integrated == integrated ? from->devices[i].arch : NULL;
         if (arch && !listed(archs, count, arch)) archs[count++] = arch;
     }
     return count;
@@ -92,7 +95,31 @@ int khub__platform_use(khub_platform *p, const khub__backend *backend, khub__ver
     p->backend_version = version;
     p->backend_text = text;
     p->archs = archs;
-    p->arch_count = from ? collect_archs(archs, from) : 0;
+    p->arch_count = from ? collect_archs(archs, from, 0) : 0;
+    if (from && !p->arch_count) p->arch_count = collect_archs(archs, from, 1);
+    return KHUB_OK;
+}
+
+/* Of the backend in use, the device `text` alone, a number. */
+static int use_device(khub_platform *p, const char *text, khub_error *err)
+{
+    const khub_accelerator_info *from = khub__platform_accelerator_of(p, p->backend->name);
+    size_t count = from ? from->device_count : 0, i = 0, digits = strspn(text, "0123456789");
+    if (digits && digits < 10 && !text[digits])
+        i = strtoul(text, NULL, 10);
+    else
+        i = count;
+    if (i >= count)
+        return khub__fail(err, KHUB_E_INVAL, "device %s:%s: this machine has %zu of them, counted from 0",
+                          p->backend->name, text, count);
+    const char **archs = khub__pool_take(&p->pool, 1, sizeof(*archs));
+    if (!archs) {
+        p->pool.failed = 0;
+        return khub__fail_memory(err, "selecting a device");
+    }
+    archs[0] = from->devices[i].arch;
+    p->archs = archs;
+    p->arch_count = archs[0] != NULL;
     return KHUB_OK;
 }
 
@@ -192,19 +219,41 @@ int khub_platform_use_torch(khub_platform *p, const char *dir, khub_error *err)
     return khub__platform_take_torch(p, &torch, err);
 }
 
-int khub_platform_select(khub_platform *p, const char *text, khub_error *err)
+static int select_backend(khub_platform *p, const char *text, khub_error *err)
 {
     static const khub__version unversioned = KHUB__VERSION_UNKNOWN;
     const khub__backend *backend;
     khub__version version = unversioned;
-    int missing = khub__given("khub_platform_select", p && text, err);
-    if (missing != KHUB_OK) return missing;
     if (p->backend && (!strcmp(text, p->backend->name) || !strcmp(text, p->backend_text))) return KHUB_OK;
     if (!strcmp(text, "cpu")) return khub__platform_use(p, khub__backend_find("cpu"), version, err);
     for (size_t i = 0; i < p->accelerator_count; i++)
         if (is_called(&p->accelerators[i], text, &backend, &version))
             return khub__platform_use(p, backend, version, err);
     return fail_select(p, text, err);
+}
+
+/* "cuda:1": the backend, then the device. */
+static int select_device(khub_platform *p, const char *text, const char *colon, khub_error *err)
+{
+    khub_platform before = *p; /* the pool only grows */
+    char *backend = khub__strndup(text, (size_t)(colon - text));
+    int rc = backend ? select_backend(p, backend, err) : khub__fail_memory(err, "selecting a device");
+    khub__free(backend);
+    if (rc == KHUB_OK) rc = use_device(p, colon + 1, err);
+    if (rc != KHUB_OK) {
+        khub__pool pool = p->pool;
+        *p = before;
+        p->pool = pool;
+    }
+    return rc;
+}
+
+int khub_platform_select(khub_platform *p, const char *text, khub_error *err)
+{
+    int missing = khub__given("khub_platform_select", p && text, err);
+    if (missing != KHUB_OK) return missing;
+    const char *colon = strchr(text, ':');
+    return colon ? select_device(p, text, colon, err) : select_backend(p, text, err);
 }
 
 const char *khub_platform_about(const khub_platform *p)

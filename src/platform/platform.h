@@ -19,7 +19,7 @@ struct khub_platform {
     const khub__backend *torch_backend; /* that it has beside the CPU's, "cpu": none; NULL: unknown */
     khub__version torch_backend_version;
     khub__version tvm_ffi, macos;
-    const char **archs; /* of the backend's devices, each once; [0] is the device in use */
+    const char **archs; /* of the backend's devices that count, each once */
     size_t arch_count;
 
     /* The same in words, made by khub__platform_finish. */

@@ -151,13 +151,14 @@ static int read_library(reader *r, void *to, const json_t *object)
 
 static int read_device(reader *r, void *to, const json_t *object)
 {
-    static const char *const known[] = {"name", "arch", "memory_bytes", "uuid", NULL};
+    static const char *const known[] = {"name", "arch", "memory_bytes", "uuid", "integrated", NULL};
     khub_device_info *device = to;
     warn_unknown(r, object, known, "devices");
     int rc = read_text(r, &device->name, object, "name");
     if (rc == KHUB_OK) rc = read_text(r, &device->arch, object, "arch");
     if (rc == KHUB_OK) rc = read_count(r, &device->memory_bytes, object, "memory_bytes", INT64_MAX);
     if (rc == KHUB_OK) rc = read_text(r, &device->uuid, object, "uuid");
+    if (rc == KHUB_OK) rc = khub__json_bool(&device->integrated, object, "integrated", &r->source);
     return rc;
 }
 

@@ -128,20 +128,35 @@ static void add_list(khub__verdict *out, const char *const *entries, size_t coun
     }
 }
 
-static void add_devices(khub__verdict *out, const khub_platform *platform)
+static int runs_on(const char *const *entries, size_t count, fit_fn *fits, const char *device)
 {
-    khub__verdict_add(out, "%s", platform->archs[0]);
-    for (size_t i = 1; i < platform->arch_count; i++)
-        khub__verdict_add(out, "%s%s", i == 1 ? " (not in use: " : ", ", platform->archs[i]);
-    if (platform->arch_count > 1) khub__verdict_add(out, ")");
+    for (size_t i = 0; i < count; i++)
+        if (fits(entries[i], device) == KHUB__ARCH_FITS) return 1;
+    return 0;
 }
 
+/* The machine's devices that it runs on, or that it doesn't; returns how many. */
+static size_t add_devices(khub__verdict *out, const khub_platform *platform, const char *const *entries,
+                          size_t count, fit_fn *fits, int run)
+{
+    size_t added = 0;
+    for (size_t i = 0; i < platform->arch_count; i++)
+        if (runs_on(entries, count, fits, platform->archs[i]) == run)
+            khub__verdict_add(out, "%s%s", added++ ? ", " : "", platform->archs[i]);
+    return added;
+}
+
+/* "holds no code for the machine's GPU, 6.1 (it does for 8.6: ask for one of these, as cuda:0)" */
 static void reject(khub__verdict *out, const khub_platform *platform, const char *const *entries,
                    size_t count, size_t unreadable, fit_fn *fits)
 {
     *out = (khub__verdict){.kind = KHUB_REJECTED, .met = out->met};
     khub__verdict_add(out, "holds no code for the machine's GPU, ");
-    add_devices(out, platform);
+    if (add_devices(out, platform, entries, count, fits, 0) < platform->arch_count) {
+        khub__verdict_add(out, " (it does for ");
+        add_devices(out, platform, entries, count, fits, 1);
+        khub__verdict_add(out, ": ask for a device, such as %s:0)", platform->backend->name);
+    }
     if (unreadable < count) khub__verdict_add(out, "; built for ");
     add_list(out, entries, count, fits, platform->archs[0], 0);
 }
@@ -161,13 +176,12 @@ void khub__archs_decide(khub__verdict *verdict, const khub__variant_name *name, 
             khub__verdict_add(verdict, "%s%s", i ? ", " : "", entries[i]);
         return;
     }
-    size_t fitting = 0, unreadable = 0;
-    for (size_t i = 0; i < count; i++) {
-        khub__arch_fit fit = fits(entries[i], platform->archs[0]);
-        fitting += fit == KHUB__ARCH_FITS;
-        unreadable += fit == KHUB__ARCH_UNREADABLE;
-    }
-    if (fitting == 0) reject(verdict, platform, entries, count, unreadable, fits);
+    size_t running = 0, unreadable = 0;
+    for (size_t i = 0; i < platform->arch_count; i++)
+        running += (size_t)runs_on(entries, count, fits, platform->archs[i]);
+    for (size_t i = 0; i < count; i++)
+        unreadable += fits(entries[i], platform->archs[0]) == KHUB__ARCH_UNREADABLE;
+    if (running < platform->arch_count) reject(verdict, platform, entries, count, unreadable, fits);
     if (unreadable == 0) return;
     khub__verdict_add(verdict,
                       "%signored, since this version can't read it: ", verdict->reason[0] ? "; " : "");

@@ -25,8 +25,8 @@ khub__arch_fit khub__rocm_arch_fits(const char *entry, const char *device);
 /* 1 for the backends whose builds list architectures. */
 int khub__archs_matter(const khub__backend *backend);
 
-/* Looks at the entries of a build that fits by its name; keeps the verdict, adds a remark, or rejects. The
- * device in use decides, the machine's others are mentioned. */
+/* Looks at the entries of a build that fits by its name; keeps the verdict, adds a remark, or rejects. It
+ * has to run on each of the machine's devices that count. */
 void khub__archs_decide(khub__verdict *verdict, const khub__variant_name *name, const khub_platform *platform,
                         const char *const *entries, size_t count);
 

@@ -236,7 +236,7 @@ def test_two_devices(tmp_path):
     report = as_json(LD_LIBRARY_PATH=driver(tmp_path, "two"))
     assert report["backend"] == "cu128" and report["archs"] == ["8.6", "12.0"]
     assert accelerator(report, "cuda")["devices"][1] == {"name": "Fake Blackwell", "arch": "12.0", "memory_bytes": 32 << 30,
-                                                           "uuid": "GPU-47000102-0304-0506-0708-090a0b0c0d0e"}
+                                                           "uuid": "GPU-47000102-0304-0506-0708-090a0b0c0d0e", "integrated": False}
     table = khub(LD_LIBRARY_PATH=tmp_path / "two").stdout
     assert "Fake Blackwell, 12.0, 32 GiB" in table and re.search(r"tvm-ffi\d+-cu128-", table)
     assert as_json("--backend", "cpu", LD_LIBRARY_PATH=tmp_path / "two")["backend"] == "cpu"

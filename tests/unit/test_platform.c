@@ -529,7 +529,37 @@ START_TEST(memory_runs_out_in_select)
 }
 END_TEST
 
-UNIT("platform", short_file, empty_file_is_all_unknown, json_reads_back, json_holds_what_was_read,
-     json_of_bytes_that_are_no_text, bad_files, files, unknown_fields_are_a_warning, names_of_machines,
-     macos_versions, versions, backends, select_backend, select_among_accelerators, driver_and_runtime,
-     memory_runs_out, memory_runs_out_in_select)
+/* Those inside the CPU count where there are no others; one of several can be asked for. */
+START_TEST(devices_that_count)
+{
+#define DEVICES                                                                                              \
+    "\"devices\":[{\"arch\":\"gfx1036\",\"integrated\":true},{\"arch\":\"gfx1201\"},{\"arch\":\"gfx1100\"}]"
+    khub_error err = {0};
+    khub_platform *p = parse("{\"os\":\"linux\",\"arch\":\"x86_64\",\"accelerators\":[{\"backend\":\"rocm\","
+                             "\"presence\":\"found\",\"version\":\"7.1\"," DEVICES "}]}");
+    ck_khub_ok(khub_platform_select(p, "rocm", &err), &err);
+    ck_assert_str_eq(khub_platform_device_arch(p, 0), "gfx1201");
+    ck_assert_str_eq(khub_platform_device_arch(p, 1), "gfx1100");
+    ck_assert_ptr_null(khub_platform_device_arch(p, 2));
+    static const char *const each[] = {"gfx1036", "gfx1201", "gfx1100"}, *const names[] = {
+                                                                             "rocm:0", "rocm71:1", "rocm:2"};
+    for (size_t i = 0; i < 3; i++) {
+        ck_khub_ok(khub_platform_select(p, names[i], &err), &err);
+        ck_assert_str_eq(khub_platform_device_arch(p, 0), each[i]);
+        ck_assert_ptr_null(khub_platform_device_arch(p, 1));
+    }
+    static const char *const wrong[] = {"rocm:3", "rocm:", "rocm:-1", "rocm:1x", "rocm:99999999999999999999",
+                                        "cpu:0"};
+    for (size_t i = 0; i < 6; i++) {
+        err = (khub_error){0};
+        ck_khub_fails(khub_platform_select(p, wrong[i], &err), &err, KHUB_E_INVAL, "counted from 0");
+        ck_assert_str_eq(khub_platform_device_arch(p, 0), "gfx1100"); /* as before */
+    }
+    khub_platform_free(p);
+}
+END_TEST
+
+UNIT("platform", devices_that_count, short_file, empty_file_is_all_unknown, json_reads_back,
+     json_holds_what_was_read, json_of_bytes_that_are_no_text, bad_files, files, unknown_fields_are_a_warning,
+     names_of_machines, macos_versions, versions, backends, select_backend, select_among_accelerators,
+     driver_and_runtime, memory_runs_out, memory_runs_out_in_select)

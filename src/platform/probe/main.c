@@ -54,7 +54,8 @@ static void put_answer(const probe_answer *answer)
         put_string("name", answer->devices[i].name, ", ");
         put_string("arch", answer->devices[i].arch, ", ");
         put_string("uuid", answer->devices[i].uuid, ", ");
-        put("\"memory_bytes\": %llu}", (unsigned long long)answer->devices[i].memory_bytes);
+        put("\"integrated\": %s, \"memory_bytes\": %llu}", answer->devices[i].integrated ? "true" : "false",
+            (unsigned long long)answer->devices[i].memory_bytes);
     }
     put("]}\n");
     flush();

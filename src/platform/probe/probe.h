@@ -9,6 +9,7 @@
 typedef struct probe_device {
     char name[256], arch[128], uuid[48]; /* empty: unknown */
     uint64_t memory_bytes;
+    int integrated;
 } probe_device;
 
 /* What is found, filled in step by step. */

@@ -4,7 +4,7 @@
  *
  * Lines on descriptor 3: "doing STEP" before each call into the driver, then one "answer JSON":
  * {"presence": "found", "version": "12.8", "reason": null, "no_device": false,
- *  "devices": [{"name": "...", "arch": "9.0", "uuid": "GPU-...", "memory_bytes": 1}]} */
+ *  "devices": [{"name": "...", "arch": "9.0", "uuid": "GPU-...", "integrated": false, "memory_bytes": 1}]} */
 #ifndef PLATFORM_PROBE_PROTOCOL_H
 #define PLATFORM_PROBE_PROTOCOL_H
 

@@ -59,8 +59,8 @@ static int describe(const runtime *r, int ordinal, probe_device *device, probe_a
     int integrated = 0;
     if (r->attribute && r->attribute(&integrated, ATTRIBUTE_INTEGRATED, ordinal) != HIP_SUCCESS)
         integrated = 0;
-    snprintf(device->name, sizeof(device->name), "%.200s%s", properties,
-             integrated == 1 ? " (integrated)" : "");
+    device->integrated = integrated == 1;
+    snprintf(device->name, sizeof(device->name), "%.255s", properties);
     snprintf(device->arch, sizeof(device->arch), "%.127s", find_arch(properties));
     if (r->memory(&bytes, ordinal) == HIP_SUCCESS) device->memory_bytes = bytes;
     return 0;

@@ -86,8 +86,8 @@ static int describe(const loader *l, void *handle, probe_answer *answer)
     if (l->describe(handle, &p) != ZE_SUCCESS || p.type != TYPE_GPU) return 0;
     probe_device *device = probe_next(answer);
     if (!device) return 0;
-    snprintf(device->name, sizeof(device->name), "%.200s%s", p.name,
-             p.flags & FLAG_INTEGRATED ? " (integrated)" : "");
+    device->integrated = (p.flags & FLAG_INTEGRATED) != 0;
+    snprintf(device->name, sizeof(device->name), "%.255s", p.name);
     put_arch(device, ip.value);
     return !(p.flags & FLAG_INTEGRATED);
 }
