@@ -5,18 +5,25 @@
 
 /* Defines NAME_f32 and NAME_bf16: rows of `expression` of x and, when gated, of its second half, `gate`. */
 #define DEFINE_FOR(name, type, gated, expression)                                                            \
+    VEC void name##_part(char *out, const char *xs, const char *gates, int64_t i, int64_t end, int stream)   \
+    {                                                                                                        \
+        v16 x = v_read(xs, i, end, type), gate = gated ? v_read(gates, i, end, type) : x;                    \
+        (void)gate;                                                                                          \
+        v_write_past(out, i, end, type, expression, stream);                                                 \
+    }                                                                                                        \
     static void name(const khub__rows *rows, int64_t n)                                                      \
     {                                                                                                        \
         for (int64_t row = 0; row < rows->count; row++) {                                                    \
-            char *out_row = rows->data[0] + row * rows->step[0];                                             \
-            const char *x_row = rows->data[1] + row * rows->step[1];                                         \
-            const char *gate_row = x_row + (gated ? n * ELEMENT_BYTES(type) : 0);                            \
-            for (int64_t i = 0; i < n; i += 16) {                                                            \
-                v16 x = v_read(x_row, i, n, type), gate = gated ? v_read(gate_row, i, n, type) : x;          \
-                (void)gate;                                                                                  \
-                v_write(out_row, i, n, type, expression);                                                    \
-            }                                                                                                \
+            char *out = rows->data[0] + row * rows->step[0];                                                 \
+            const char *x = rows->data[1] + row * rows->step[1];                                             \
+            const char *gate = x + (gated ? n * ELEMENT_BYTES(type) : 0);                                    \
+            int64_t i = 0;                                                                                   \
+            int stream = rows->stream && v_may_stream(out);                                                  \
+            for (; i + 16 <= n; i += 16)                                                                     \
+                name##_part(out, x, gate, i, i + 16, stream);                                                \
+            if (i < n) name##_part(out, x, gate, i, n, stream);                                              \
         }                                                                                                    \
+        if (rows->stream) v_stream_end();                                                                    \
     }
 #define DEFINE(name, gated, expression)                                                                      \
     DEFINE_FOR(name##_f32, F32, gated, expression)                                                           \

@@ -4,85 +4,47 @@
 
 #include "vmath.h"
 
-/* What an activation gives, value · rest: the latter is a power of two that is 1 where x isn't negative.
- * There the result may be as small as 2^-277 before a second factor makes it larger again. Where it is
- * smaller still it is 0, and infinity's is a NaN. */
-typedef struct v_activated {
-    v16 value, rest;
-} v_activated;
+/* A product whose second factor, a power of two, may take it below the normal numbers. */
+typedef struct v_scaled {
+    v16 value, by;
+} v_scaled;
 
-VEC v16 v_activated_value(v_activated a)
+/* x, but between what exponents allow; keeps a NaN. */
+VEC v16 v_between(v16 x, float least, float most)
 {
-    return v_mul(a.value, a.rest);
+    return v_min(v_set(most), v_max(v_set(least), x));
 }
 
-/* Times `gate`: nothing under- or overflows on the way but what the product does. */
-VEC v16 v_activated_times(v_activated a, v16 gate)
+/* x / (1 + e): 1 + e is one / by, e is (1 + p r) · up / by. */
+VEC v_scaled v_over_one_and(v16 x, v_power e, v16 up, v16 by)
 {
-    return v_mul(v_mul(a.value, gate), a.rest);
+    return (v_scaled){v_div(x, v_fma(v_mantissa(e), up, by)), by};
 }
 
-/* What makes the results of negative numbers small, y · half · rest = whole. */
-typedef struct v_small {
-    v16 y, half, rest, whole;
-} v_small;
-
-/* `deep`: for v_activated_times, which asks for exponents below those of v_powers. Factors of 2^32 that
- * cancel keep `half` a normal number; `rest`, the last factor, may be a subnormal one. */
-VEC v_small v_small_of(v_power p, int deep)
+/* x / (1 + exp(-x · factor)). Where x is negative, everything is 2^-32 of itself, so that nothing overflows
+ * before the result is 0: at `least`, where the exponent is 160. */
+VEC v16 v_times_sigmoid(v16 x, v_power e, v16 by)
 {
-    const v16 less = v_set(0x1p-32f);
-    v_small s = {.y = deep ? v_mul(p.y, less) : p.y};
-    v_powers(deep ? v_add(p.t, v_set(64)) : p.t, &s.half, &s.rest);
-    if (deep) s.rest = v_mul(s.rest, less);
-    s.whole = v_mul(v_mul(s.y, s.half), s.rest);
-    return s;
+    v_scaled s = v_over_one_and(x, e, v_biased(e.t), by);
+    return v_mul(s.value, s.by);
 }
+#define SIGMOID_ROUNDER(x) v_negative(x, v_set(V_BIASED - 32), v_set(V_BIASED))
+#define SIGMOID_BY(x)      v_negative(x, v_set(0x1p-32f), v_set(1))
 
-VEC v_activated v_by_sign(v16 x, v_small s, v16 negative, v16 positive)
+VEC_LONG v16 v_silu(v16 x)
 {
-    return (v_activated){v_less(x, v_set(0), negative, positive), v_less(x, v_set(0), s.rest, v_set(1))};
-}
-
-/* x / (1 + exp(-t)), s being exp(-|t|), t having the sign of x and growing with it. */
-VEC v_activated v_times_sigmoid(v16 x, v_small s)
-{
-    v_activated a = v_by_sign(x, s, v_mul(v_mul(x, s.half), s.y), x);
-    a.value = v_div(a.value, v_add(v_set(1), s.whole));
-    return a;
-}
-
-/* |x|, but no more than where v_powers gives 0 (from 2^-253, when `deep` from 2^-317 on); keeps a NaN. */
-VEC v16 v_size_within(v16 x, float most)
-{
-    return v_min(v_set(most), v_abs(x));
-}
-
-VEC_LONG v_activated v_silu_parts(v16 x, int deep)
-{
-    v16 u = v_size_within(x, deep ? 220.5f : 175.75f);
-    v_power p = v_exp2(u, -LOG2_E_HIGH, -LOG2_E_LOW);
-    return v_times_sigmoid(x, v_small_of(p, deep));
-}
-
-VEC v16 v_silu(v16 x)
-{
-    return v_activated_value(v_silu_parts(x, 0));
-}
-
-VEC v16 v_silu_times(v16 x, v16 gate)
-{
-    return v_activated_times(v_silu_parts(x, 1), gate);
+    v16 u = v_between(x, -110.9f, 87);
+    return v_times_sigmoid(x, v_exp2(u, -LOG2_E_HIGH, -LOG2_E_LOW, SIGMOID_ROUNDER(x)), SIGMOID_BY(x));
 }
 
 VEC_LONG v16 v_quick_gelu(v16 x)
 {
     const float high = -0x1.3a4cbep+1f, low = 0x1.c08ecap-26f; /* -1.702 · log2(e) */
-    v16 u = v_size_within(x, 103.25f);
-    return v_activated_value(v_times_sigmoid(x, v_small_of(v_exp2(u, high, low), 0)));
+    v16 u = v_between(x, -65.16f, 51);
+    return v_times_sigmoid(x, v_exp2(u, high, low, SIGMOID_ROUNDER(x)), SIGMOID_BY(x));
 }
 
-/* x/2 · (1 + tanh(t/2)) is x · sigmoid(t), which doesn't cancel where tanh is near -1. t = 2 √(2/π) (x + a
+/* x/2 · (1 + tanh(t/2)) is x / (1 + exp(-t)), which doesn't cancel where tanh is near -1. t = 2 √(2/π) (x + a
  * x³) is 2 √(2/π) a · x (x² + 1/a), a = 0.044715, with twice the usual digits: exp makes them the result's.
  */
 VEC_LONG v16 v_gelu_tanh(v16 x)
@@ -90,32 +52,63 @@ VEC_LONG v16 v_gelu_tanh(v16 x)
     const float high = -0x1.a5a7dp-4f, low = 0x1.151aaep-29f; /* -2 √(2/π) a log2(e) */
     const v16 b = v_set(0x1.65d25p+4f),
               b_low = v_set(0x1.dbb3dcp-17f); /* 1/a, of which b has 16 bits after the point */
-    v16 u = v_size_within(x, 12.9375f);
+    v16 u = v_between(x, -10.93f, 9.9f);
     v16 sum = v_fma(u, u, b);
     v16 sum_low = v_add(v_fma(u, u, v_sub(b, sum)), b_low); /* b - sum is exact for every sum up to 256 */
     v16 t = v_mul(u, sum), t_low = v_fma(u, sum_low, v_fma(u, sum, v_sub(v_set(0), t)));
-    return v_activated_value(v_times_sigmoid(x, v_small_of(v_exp2_of_two(t, t_low, high, low), 0)));
+    return v_times_sigmoid(x, v_exp2_of_two(t, t_low, high, low, SIGMOID_ROUNDER(x)), SIGMOID_BY(x));
 }
 
-/* x · Φ(x), by the tail of Φ on both sides: where x is negative it is all of the result, else 1 less it. */
-VEC_LONG v_activated v_gelu_parts(v16 x, int deep)
+/* exp(-u²/2), n by `rounder` */
+VEC v_power v_bell(v16 u, v16 rounder)
 {
-    v16 u = v_size_within(x, deep ? 21.0f : 18.75f), square = v_mul(u, u);
-    v16 square_low = v_fma(u, u, v_sub(v_set(0), square));
-    v_power p = v_exp2_of_two(square, square_low, -LOG2_E_HIGH / 2, -LOG2_E_LOW / 2);
-    p.y = v_mul(p.y, v_normal_tail(u));
-    v_small s = v_small_of(p, deep);
-    return v_by_sign(x, s, v_mul(v_mul(x, s.half), s.y), v_mul(x, v_sub(v_set(1), s.whole)));
+    v16 square = v_mul(u, u), square_low = v_fma(u, u, v_sub(v_set(0), square));
+    return v_exp2_of_two(square, square_low, -LOG2_E_HIGH / 2, -LOG2_E_LOW / 2, rounder);
 }
 
-VEC v16 v_gelu(v16 x)
+/* a · (1 + p r) */
+VEC v16 v_times_mantissa(v16 a, v_power e)
 {
-    return v_activated_value(v_gelu_parts(x, 0));
+    return v_fma(v_mul(a, e.p), e.r, a);
 }
 
-VEC v16 v_gelu_times(v16 x, v16 gate)
+/* x · Φ(x) is |x| Φ(-|x|) less than x, or than 0 where x is negative. All but the last step with 2^64 of |x|
+ * Φ(-|x|), which is 0 from 16.27 on, so that infinity's is a NaN. */
+VEC_LONG v16 v_gelu(v16 x)
 {
-    return v_activated_times(v_gelu_parts(x, 1), gate);
+    v16 size = v_abs(v_min(v_set(15), x));
+    v_power bell = v_bell(v_min(v_set(16.27f), size), v_set(V_BIASED + 64));
+    v16 tail = v_times_mantissa(v_mul(v_normal_tail(size), v_biased(bell.t)), bell);
+    return v_fma(tail, v_set(-0x1p-64f), v_max(v_set(0), x));
+}
+
+/* Times a second factor, `gate`, which may be huge: results below the normal numbers become large again.
+ * Where x is far below 0, 2^-64 is taken from the gate, for which exponents are FAR larger. A gate that loses
+ * digits by it has a product that is 0. */
+#define FAR 64.0f
+VEC v16 v_times_gate(v_scaled a, v16 far, v16 gate)
+{
+    return v_mul(v_mul(a.value, v_mul(gate, v_negative(far, v_set(0x1p-64f), v_set(1)))), a.by);
+}
+
+VEC_LONG v16 v_silu_times(v16 x, v16 gate)
+{
+    v16 up, down, far = v_add(x, v_set(80)),
+                  rounder = v_negative(far, v_set(V_ROUNDER - FAR), v_set(V_ROUNDER));
+    v_power e = v_exp2(v_between(x, -220.4f, 87), -LOG2_E_HIGH, -LOG2_E_LOW, rounder);
+    v_growth(e.t, &up, &down);
+    return v_times_gate(v_over_one_and(x, e, up, down), far, gate);
+}
+
+VEC_LONG v16 v_gelu_times(v16 x, v16 gate)
+{
+    const v16 zero = v_set(0), one = v_set(1);
+    v16 size = v_abs(v_min(v_set(15), x)), far = v_add(x, v_set(13)), half, rest;
+    v_power bell = v_bell(v_min(v_set(21), size), v_negative(far, v_set(V_ROUNDER + FAR), v_set(V_ROUNDER)));
+    v_powers(bell.t, &half, &rest);
+    v16 tail = v_times_mantissa(v_mul(v_normal_tail(size), half), bell);
+    v_scaled s = {v_sub(v_max(zero, x), v_mul(tail, v_negative(x, one, rest))), v_negative(x, rest, one)};
+    return v_times_gate(s, far, gate);
 }
 
 /* NaN stays NaN. */

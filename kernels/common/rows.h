@@ -11,6 +11,7 @@ typedef struct khub__rows {
     char *data[KHUB__MAX_TOGETHER];   /* the first row of each tensor; NULL: None */
     int64_t step[KHUB__MAX_TOGETHER]; /* bytes from a row to the next */
     int64_t count;
+    int stream; /* 1: the first tensor is better written past the caches */
 } khub__rows;
 
 typedef struct khub__walk {

@@ -33,6 +33,7 @@ enum { F32 = 0, BF16 = 1 };
 /* 1.5 · 2²³: added to a float below 2²², it rounds to an integer that stands in the low bits of the sum. */
 #define V_ROUNDER      12582912.0f
 #define V_ROUNDER_BITS UINT32_C(0x4b400000)
+#define V_BIASED       (V_ROUNDER + 127) /* as an exponent has it */
 
 VEC uint32_t bits_of(float x)
 {
@@ -61,12 +62,18 @@ VEC uint16_t narrow(float x)
 /* Each defines v16 and:
  *   v_set(a)                  all lanes a
  *   v_load(p), v_store(p, v)  16 float32, any alignment; v_load_bf16, v_store_bf16 16 bfloat16
+ *   v_stream(p, v)            as v_store where p is a multiple of 64 bytes, past the caches; when all is
+ *                             stored, v_stream_end() before anybody else reads it
  *   v_add v_sub v_mul v_div v_sqrt, v_fma(a, b, c) = a * b + c rounded once
  *   v_max(a, b) = a > b ? a : b, v_min(a, b) = a < b ? a : b: b when either is a NaN
  *   v_abs(a), v_sign(a, s)    |a|, |a| with the sign of s
  *   v_less(a, b, x, y)        a < b ? x : y, lane by lane
+ *   v_negative(s, x, y)       s has the sign of negative numbers ? x : y, lane by lane
+ *   v_biased(t)               2^n, t being V_BIASED + n, n from -126 to 127; 0 for -127, infinity for 128
  *   v_powers(t, &half, &rest) powers of two whose product is 2^n; t is V_ROUNDER + n, n from -254 to 254,
  *                             where `half` is 0 below -252
+ *   v_growth(t, &up, &down)   powers of two whose quotient up / down is 2^n, n from -126 to 254: down is 1
+ *                             up to n = 0, then 2^-⌈n/2⌉, but 0 for 254
  *   v_first(v, count, rest)   the first `count` lanes of v, `rest` in the others
  *   v_sum(v), v_largest(v)    lanes i and i + 8 first, then i + 4, i + 2, i + 1
  *   v_two_to(t)               2^n, n from -126 to 127, 0 for -127; t is V_ROUNDER + 127 + n
@@ -126,6 +133,19 @@ VEC void v_write(char *row, int64_t i, int64_t n, int type, v16 v)
     } else {
         v_store(at, v);
     }
+}
+
+/* As v_write; `stream`: past the caches, for rows that v_may_stream. */
+VEC int v_may_stream(const char *row)
+{
+    return (uintptr_t)row % 64 == 0;
+}
+VEC void v_write_past(char *row, int64_t i, int64_t n, int type, v16 v, int stream)
+{
+    if (stream && type == F32 && n - i >= 16)
+        v_stream(row + i * ELEMENT_BYTES(type), v);
+    else
+        v_write(row, i, n, type, v);
 }
 
 /* What v would be if it were stored and read again. */

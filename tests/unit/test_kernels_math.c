@@ -26,11 +26,11 @@ static double ulps(float got, double exact)
     return fabs(got - exact) / ldexp(1, (exponent < -125 ? -125 : exponent) - 24);
 }
 
-/* exp(u²/2) · Φ(-u); a long double's exponents reach far enough. */
+/* u · exp(u²/2) · Φ(-u); a long double's exponents reach far enough. */
 static double normal_tail(double u)
 {
     long double x = u;
-    return (double)(expl(x * x / 2) * erfcl(x / sqrtl(2)) / 2);
+    return (double)(x * expl(x * x / 2) * erfcl(x / sqrtl(2)) / 2);
 }
 
 static const struct {

@@ -29,6 +29,16 @@ VEC __m256 widen8(__m128i h)
 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
 }
+VEC void v_stream(void *p, v16 v)
+{
+    float *f = p;
+    _mm256_stream_ps(f, v.a);
+    _mm256_stream_ps(f + 8, v.b);
+}
+VEC void v_stream_end(void)
+{
+    _mm_sfence();
+}
 VEC v16 v_load_bf16(const void *p)
 {
     const __m128i *h = p;
@@ -96,6 +106,10 @@ VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
     return (v16){_mm256_blendv_ps(y.a, x.a, _mm256_cmp_ps(p.a, q.a, _CMP_LT_OQ)),
                  _mm256_blendv_ps(y.b, x.b, _mm256_cmp_ps(p.b, q.b, _CMP_LT_OQ))};
 }
+VEC v16 v_negative(v16 s, v16 x, v16 y)
+{
+    return (v16){_mm256_blendv_ps(y.a, x.a, s.a), _mm256_blendv_ps(y.b, x.b, s.b)};
+}
 VEC __m256 power8(__m256i n)
 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
@@ -111,6 +125,24 @@ VEC void v_powers(v16 t, v16 *half, v16 *rest)
 {
     powers8(t.a, &half->a, &rest->a);
     powers8(t.b, &half->b, &rest->b);
+}
+VEC v16 v_biased(v16 t)
+{
+    return (v16){_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t.a), 23)),
+                 _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t.b), 23))};
+}
+VEC void growth8(__m256 t, __m256 *up, __m256 *down)
+{
+    __m256i n = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_set1_epi32((int)V_ROUNDER_BITS));
+    __m256i less = _mm256_min_epi32(_mm256_srai_epi32(_mm256_sub_epi32(_mm256_setzero_si256(), n), 1),
+                                    _mm256_setzero_si256());
+    *up = power8(_mm256_add_epi32(n, less));
+    *down = power8(less);
+}
+VEC void v_growth(v16 t, v16 *up, v16 *down)
+{
+    growth8(t.a, &up->a, &down->a);
+    growth8(t.b, &up->b, &down->b);
 }
 VEC v16 v_first(v16 v, int64_t count, float rest)
 {

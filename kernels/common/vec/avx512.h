@@ -22,6 +22,15 @@ VEC void v_store(void *p, v16 v)
 {
     _mm512_storeu_ps(p, v.a);
 }
+VEC void v_stream(void *p, v16 v)
+{
+    float *f = p;
+    _mm512_stream_ps(f, v.a);
+}
+VEC void v_stream_end(void)
+{
+    _mm_sfence();
+}
 VEC v16 v_load_bf16(const void *p)
 {
     return (v16){_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(p)), 16))};
@@ -81,6 +90,11 @@ VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
 {
     return (v16){_mm512_mask_blend_ps(_mm512_cmp_ps_mask(p.a, q.a, _CMP_LT_OQ), y.a, x.a)};
 }
+VEC v16 v_negative(v16 s, v16 x, v16 y)
+{
+    __mmask16 negative = _mm512_cmplt_epi32_mask(_mm512_castps_si512(s.a), _mm512_setzero_si512());
+    return (v16){_mm512_mask_blend_ps(negative, y.a, x.a)};
+}
 VEC __m512 power16(__m512i n)
 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
@@ -91,6 +105,18 @@ VEC void v_powers(v16 t, v16 *half, v16 *rest)
     __m512i low = _mm512_srai_epi32(n, 1);
     half->a = power16(low);
     rest->a = power16(_mm512_sub_epi32(n, low));
+}
+VEC v16 v_biased(v16 t)
+{
+    return (v16){_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(t.a), 23))};
+}
+VEC void v_growth(v16 t, v16 *up, v16 *down)
+{
+    __m512i n = _mm512_sub_epi32(_mm512_castps_si512(t.a), _mm512_set1_epi32((int)V_ROUNDER_BITS));
+    __m512i less = _mm512_min_epi32(_mm512_srai_epi32(_mm512_sub_epi32(_mm512_setzero_si512(), n), 1),
+                                    _mm512_setzero_si512());
+    up->a = power16(_mm512_add_epi32(n, less));
+    down->a = power16(less);
 }
 VEC v16 v_first(v16 v, int64_t count, float rest)
 {

@@ -29,6 +29,14 @@ VEC void v_store(void *p, v16 v)
     for (int i = 0; i < 4; i++)
         vst1q_u8(bytes + 16 * i, vreinterpretq_u8_f32(v.q[i]));
 }
+/* No intrinsic says it; the processor sees by itself that whole lines are written. */
+VEC void v_stream(void *p, v16 v)
+{
+    v_store(p, v);
+}
+VEC void v_stream_end(void)
+{
+}
 VEC v16 v_load_bf16(const void *p)
 {
     const uint8_t *bytes = p;
@@ -93,6 +101,10 @@ VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
 {
     EACH(vbslq_f32(vcltq_f32(p.q[i], q.q[i]), x.q[i], y.q[i]));
 }
+VEC v16 v_negative(v16 s, v16 x, v16 y)
+{
+    EACH(vbslq_f32(vcltzq_s32(vreinterpretq_s32_f32(s.q[i])), x.q[i], y.q[i]));
+}
 VEC float32x4_t power4(int32x4_t n)
 {
     return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23));
@@ -104,6 +116,19 @@ VEC void v_powers(v16 t, v16 *half, v16 *rest)
         int32x4_t low = vshrq_n_s32(n, 1);
         half->q[i] = power4(low);
         rest->q[i] = power4(vsubq_s32(n, low));
+    }
+}
+VEC v16 v_biased(v16 t)
+{
+    EACH(vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(t.q[i]), 23)));
+}
+VEC void v_growth(v16 t, v16 *up, v16 *down)
+{
+    for (int i = 0; i < 4; i++) {
+        int32x4_t n = vsubq_s32(vreinterpretq_s32_f32(t.q[i]), vdupq_n_s32((int32_t)V_ROUNDER_BITS));
+        int32x4_t less = vminq_s32(vshrq_n_s32(vnegq_s32(n), 1), vdupq_n_s32(0));
+        up->q[i] = power4(vaddq_s32(n, less));
+        down->q[i] = power4(less);
     }
 }
 VEC v16 v_first(v16 v, int64_t count, float rest)

@@ -47,6 +47,13 @@ VEC void v_store(void *p, v16 v)
 {
     memcpy(p, v.f, 64);
 }
+VEC void v_stream(void *p, v16 v)
+{
+    v_store(p, v);
+}
+VEC void v_stream_end(void)
+{
+}
 VEC_LONG v16 v_load_bf16(const void *p)
 {
     uint16_t h[16];
@@ -104,6 +111,10 @@ VEC_LONG v16 v_less(v16 a, v16 b, v16 x, v16 y)
 {
     EACH(a.f[i] < b.f[i] ? x.f[i] : y.f[i]);
 }
+VEC_LONG v16 v_negative(v16 s, v16 x, v16 y)
+{
+    EACH(bits_of(s.f[i]) >> 31 ? x.f[i] : y.f[i]);
+}
 VEC_LONG void v_powers(v16 t, v16 *half, v16 *rest)
 {
     for (int i = 0; i < 16; i++) {
@@ -111,6 +122,18 @@ VEC_LONG void v_powers(v16 t, v16 *half, v16 *rest)
         uint32_t low = n >> 1 | (n & UINT32_C(0x80000000)); /* arithmetic shift */
         half->f[i] = float_of((low + 127) << 23);
         rest->f[i] = float_of((n - low + 127) << 23);
+    }
+}
+VEC v16 v_biased(v16 t)
+{
+    EACH(float_of(bits_of(t.f[i]) << 23));
+}
+VEC_LONG void v_growth(v16 t, v16 *up, v16 *down)
+{
+    for (int i = 0; i < 16; i++) {
+        int32_t n = (int32_t)(bits_of(t.f[i]) - V_ROUNDER_BITS), less = n > 0 ? -((n + 1) / 2) : 0;
+        up->f[i] = float_of((uint32_t)(n + less + 127) << 23);
+        down->f[i] = float_of((uint32_t)(less + 127) << 23);
     }
 }
 VEC_LONG v16 v_first(v16 v, int64_t count, float rest)
