@@ -43,7 +43,8 @@ static int run(const khub__call *c, activation_function *const *functions)
     const DLTensor *const t[2] = {c->arg[0].tensor, c->arg[1].tensor};
     int64_t count = count_without_gaps(t[0], t[1]);
     if (count > 0) {
-        khub__rows rows = {.data = {khub__data(t[0]), khub__data(t[1])}, .count = 1};
+        khub__rows rows = {
+            .data = {khub__data(t[0]), khub__data(t[1])}, .count = 1, .stream = khub__streams(t, 2)};
         functions[c->type](&rows, count);
     } else if (count < 0) {
         run_walked(functions[c->type], t);

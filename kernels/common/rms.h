@@ -1,16 +1,66 @@
-/* What RMSNorm multiplies a row by: the same bits wherever it is asked for. */
+/* Sums over a row, and what RMSNorm multiplies a row by: the same bits wherever they are asked for. */
 #ifndef KHUB_KERNELS_RMS_H
 #define KHUB_KERNELS_RMS_H
 
 #include "vec.h"
 
 #include <float.h>
+#include <math.h>
 
-/* 1 / sqrt(mean(x²) + eps) in all lanes, of the squares' sums, lane by lane, of a row of n. */
-VEC v16 rms_scale(v16 squares, int64_t n, float eps)
+/* A row's sum in 64 parts, by index modulo 64: four chains that don't wait for each other. */
+typedef struct v_parts {
+    v16 of[4];
+} v_parts;
+
+#define V_PARTS_0                                                                                            \
+    {                                                                                                        \
+        {                                                                                                    \
+            v_set(0), v_set(0), v_set(0), v_set(0)                                                           \
+        }                                                                                                    \
+    }
+
+/* Parts i and i + 32, then i + 16, then as v_sum. */
+VEC float v_parts_sum(v_parts p)
 {
-    v16 variance = v_set(v_sum(squares) / (float)n);
-    return v_div(v_set(1), v_sqrt(v_add(variance, v_set(eps))));
+    return v_sum(v_add(v_add(p.of[0], p.of[2]), v_add(p.of[1], p.of[3])));
+}
+
+/* For each sixteen elements of a row of n, in order: `step(part, i, end)`, elements i … end - 1, into the
+ * part that is theirs. A macro, so that the parts are registers. */
+#define V_PARTS_EACH(n, parts, step)                                                                         \
+    do {                                                                                                     \
+        int64_t v_i = 0;                                                                                     \
+        for (; v_i + 64 <= (n); v_i += 64) {                                                                 \
+            step((parts).of[0], v_i, v_i + 16);                                                              \
+            step((parts).of[1], v_i + 16, v_i + 32);                                                         \
+            step((parts).of[2], v_i + 32, v_i + 48);                                                         \
+            step((parts).of[3], v_i + 48, v_i + 64);                                                         \
+        }                                                                                                    \
+        if (v_i < (n)) step((parts).of[0], v_i, n);                                                          \
+        if (v_i + 16 < (n)) step((parts).of[1], v_i + 16, n);                                                \
+        if (v_i + 32 < (n)) step((parts).of[2], v_i + 32, n);                                                \
+        if (v_i + 48 < (n)) step((parts).of[3], v_i + 48, n);                                                \
+    } while (0)
+
+/* The sum of the squares of a row of n, each element times `by` first. */
+VEC_LONG float rms_squares(const char *row, int64_t n, int type, float by)
+{
+    v_parts squares = V_PARTS_0;
+#define RMS_STEP(part, i, end)                                                                               \
+    do {                                                                                                     \
+        v16 rms_v = v_mul(v_read(row, (i), (end), type), v_set(by));                                         \
+        (part) = v_fma(rms_v, rms_v, (part));                                                                \
+    } while (0)
+    V_PARTS_EACH(n, squares, RMS_STEP);
+#undef RMS_STEP
+    return v_parts_sum(squares);
+}
+
+/* 1/√x to nearest. bench/accuracy.c shows that double's roundings never come near enough to a middle between
+ * two float32 to move one. */
+VEC float reciprocal_root(double x)
+{
+    return (float)(1 / sqrt(x));
 }
 
 /* What rows of huge numbers are multiplied by before they are squared, so that 2^36 of the largest have a
@@ -19,16 +69,17 @@ VEC v16 rms_scale(v16 squares, int64_t n, float eps)
 
 /* 0: the squares have no sum in float32, or there is an infinity or NaN, for which the shrunk row is as good.
  */
-VEC int rms_fits(v16 squares)
+VEC int rms_fits(float squares)
 {
-    return v_sum(squares) <= FLT_MAX;
+    return squares <= FLT_MAX;
 }
 
-/* The same of squares of shrunk numbers; small ones among them keep their digits, since it isn't they that
- * are multiplied by the result. */
-VEC v16 rms_scale_of_shrunk(v16 squares, int64_t n, float eps)
+/* 1 / sqrt(mean(x²) + eps), of the sum of the squares of a row of n; of shrunk numbers, what those have to be
+ * multiplied by. */
+VEC float rms_scale(float squares, int64_t n, float eps, int shrunk)
 {
-    return v_mul(rms_scale(squares, n, eps * RMS_SHRUNK * RMS_SHRUNK), v_set(RMS_SHRUNK));
+    double e = shrunk ? eps * ((double)RMS_SHRUNK * RMS_SHRUNK) : eps;
+    return reciprocal_root((double)squares / (double)n + e);
 }
 
 #endif

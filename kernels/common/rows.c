@@ -2,6 +2,10 @@
 
 #include <string.h>
 
+/* Of a last-level cache, what a call can count on for its result: of more, the first is gone before anybody
+ * reads it, and storing it past the caches saves reading what is overwritten. */
+#define STREAMED_BYTES (8 << 20)
+
 /* Whether axis `outer` of every tensor goes on where `inner` ends, so that both are one. */
 static int goes_on(const khub__walk *w, int outer, int inner)
 {
@@ -25,6 +29,16 @@ static void add_axis(khub__walk *w, const DLTensor *const *tensors, int count, i
     w->axis[at - 1] = w->axis[at];
 }
 
+int khub__streams(const DLTensor *const *tensors, int count)
+{
+    int64_t bytes = tensors[0]->dtype.bits / 8;
+    for (int32_t axis = 0; axis < tensors[0]->ndim; axis++)
+        bytes *= tensors[0]->shape[axis];
+    for (int t = 1; t < count; t++)
+        if (khub__data(tensors[t]) == khub__data(tensors[0])) return 0;
+    return bytes >= STREAMED_BYTES;
+}
+
 int khub__walk_first(khub__walk *w, const DLTensor *const *tensors, int count, int inner)
 {
     memset(&w->rows, 0, sizeof(w->rows));
@@ -36,6 +50,7 @@ int khub__walk_first(khub__walk *w, const DLTensor *const *tensors, int count, i
     for (int32_t axis = 0; axis < tensors[0]->ndim - inner; axis++)
         add_axis(w, tensors, count, axis);
     w->rows.count = 1;
+    w->rows.stream = khub__streams(tensors, count);
     if (w->axes == 0) return 1;
     w->axes--; /* the innermost that is left: the rows */
     w->rows.count = w->axis[w->axes].extent;

@@ -22,6 +22,10 @@ typedef struct khub__walk {
     } axis[KHUB__MAX_AXES];
 } khub__walk;
 
+/* Whether the first of `count` tensors (NULL: None) is better written past the caches: it is large, and not
+ * the memory of another, whose lines are there already. */
+int khub__streams(const DLTensor *const *tensors, int count);
+
 /* `count` tensors (NULL: None, the first isn't), all but their last `inner` axes alike; at most
  * KHUB__MAX_AXES axes. 1: walk->rows are the first rows. 0: there are none, or they are empty. */
 int khub__walk_first(khub__walk *walk, const DLTensor *const *tensors, int count, int inner);

@@ -64,7 +64,7 @@ VEC uint16_t narrow(float x)
  *   v_load(p), v_store(p, v)  16 float32, any alignment; v_load_bf16, v_store_bf16 16 bfloat16
  *   v_stream(p, v)            as v_store where p is a multiple of 64 bytes, past the caches; when all is
  *                             stored, v_stream_end() before anybody else reads it
- *   v_add v_sub v_mul v_div v_sqrt, v_fma(a, b, c) = a * b + c rounded once
+ *   v_add v_sub v_mul v_div, v_fma(a, b, c) = a * b + c rounded once
  *   v_max(a, b) = a > b ? a : b, v_min(a, b) = a < b ? a : b: b when either is a NaN
  *   v_abs(a), v_sign(a, s)    |a|, |a| with the sign of s
  *   v_less(a, b, x, y)        a < b ? x : y, lane by lane

@@ -66,6 +66,13 @@ VEC_LONG v16 v_exp(v16 x)
     return v_mul(v_mul(v_mantissa(p), half), rest);
 }
 
+/* 2^32 · exp(x) of x up to 0: never below the normal numbers, and below 2^-120 where exp(x) rounds to 0. */
+VEC_LONG v16 v_exp_raised(v16 x)
+{
+    v_power p = v_exp2(v_max(v_set(-106.0f), x), LOG2_E_HIGH, LOG2_E_LOW, v_set(V_BIASED + 32));
+    return v_mul(v_mantissa(p), v_biased(p.t));
+}
+
 VEC_LONG v16 v_tanh(v16 x)
 {
     static const float tail[] = {-0x1.555554p-2f, 0x1.11107cp-3f,  -0x1.b9f22p-5f,

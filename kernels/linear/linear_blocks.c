@@ -47,6 +47,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+<<<<<<< HEAD
 VEC_LONG v16 squares_of(const char *row, int64_t n, int type, float by)
 {
     v16 squares = v_set(0);
@@ -63,9 +64,17 @@ VEC_LONG void measure_rows(block *b, const linear_call *c, int type, place at)
     for (int64_t r = 0; r < at.rows; r++) {
         const char *row = c->x + (at.i0 + r) * c->x_step;
         v16 squares = squares_of(row, c->k, type, 1), scale = rms_scale(squares, c->k, c->eps);
+=======
+/* What the norm of rows i0 … multiplies them by. */
+VEC_LONG void measure_rows(block *b, const linear_call *c, int type, int64_t i0, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const char *row = c->x + (i0 + r) * c->x_step;
+        float squares = rms_squares(row, c->k, type, 1), scale = rms_scale(squares, c->k, c->eps, 0);
+>>>>>>> 2188ad0 (Norms in four chains with 1/√x to nearest, results past the caches where they are large; every float32 looked at: bench/accuracy.c)
         if (!rms_fits(squares))
-            scale = rms_scale_of_shrunk(squares_of(row, c->k, type, RMS_SHRUNK), c->k, c->eps);
-        v_store(b->scale[r], scale);
+            scale = RMS_SHRUNK * rms_scale(rms_squares(row, c->k, type, RMS_SHRUNK), c->k, c->eps, 1);
+        v_store(b->scale[r], v_set(scale));
     }
 }
 

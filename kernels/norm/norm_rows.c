@@ -3,19 +3,6 @@
 
 #include "rms.h"
 
-/* A row's input: x, or x + residual as it is stored. */
-VEC v16 input(const char *x, const char *residual, int64_t i, int64_t n, int type, int added)
-{
-    v16 v = v_read(x, i, n, type);
-    return added ? v_rounded(v_add(v, v_read(residual, i, n, type)), type) : v;
-}
-
-/* Only lanes that lie within the row count. */
-VEC v16 within(v16 v, int64_t i, int64_t n)
-{
-    return n - i >= 16 ? v : v_first(v, n - i, 0);
-}
-
 /* What is squared: v, less the mean when `centered`, both times `by` when `shrunk`. */
 VEC v16 term(v16 v, v16 mean, v16 by, int centered, int shrunk)
 {
@@ -23,59 +10,106 @@ VEC v16 term(v16 v, v16 mean, v16 by, int centered, int shrunk)
     return centered ? v_sub(v, mean) : v;
 }
 
-/* 0: a sum had no end, and nothing was written. Never when `shrunk`. */
-VEC int norm_row(char *out, char *sum, const char *x, const char *residual, const norm_params *p, int type,
-                 int added, int centered, int shrunk)
+/* A row on its way: where it is, and what is known of it so far. */
+typedef struct norm_one {
+    char *out;
+    const char *x, *residual;
+    char *sum; /* x + residual goes here; then it is x */
+    const norm_params *p;
+    v16 mean, scale;
+    int stream;
+} norm_one;
+
+/* What is read first, by whichever sum stands first. */
+VEC v16 input(const norm_one *one, int64_t i, int64_t end, int type, int added)
 {
-    const v16 by = v_set(RMS_SHRUNK);
-    int64_t n = p->n;
-    v16 total = v_set(0), squares = v_set(0), mean = v_set(0);
+    v16 v = v_read(one->x, i, end, type);
+    if (!added) return v;
+    v = v_rounded(v_add(v, v_read(one->residual, i, end, type)), type);
+    v_write(one->sum, i, end, type, v);
+    return v;
+}
+
+VEC float row_mean(const norm_one *one, int type, int added, int shrunk)
+{
+    v_parts total = V_PARTS_0;
+#define STEP(part, i, end)                                                                                   \
+    do {                                                                                                     \
+        v16 v = input(one, i, end, type, added);                                                             \
+        (part) = shrunk ? v_fma(v, v_set(RMS_SHRUNK), part) : v_add(part, v);                                \
+    } while (0)
+    V_PARTS_EACH(one->p->n, total, STEP);
+#undef STEP
+    return v_parts_sum(total) / (float)one->p->n;
+}
+
+VEC float row_squares(const norm_one *one, int type, int added, int centered, int shrunk)
+{
+    v_parts squares = V_PARTS_0;
+#define STEP(part, i, end)                                                                                   \
+    do {                                                                                                     \
+        v16 v = input(one, i, end, type, added);                                                             \
+        v = term(v, one->mean, v_set(RMS_SHRUNK), centered, shrunk);                                         \
+        if (centered && (end) - (i) < 16) v = v_first(v, (end) - (i), 0);                                    \
+        (part) = v_fma(v, v, part);                                                                          \
+    } while (0)
+    V_PARTS_EACH(one->p->n, squares, STEP);
+#undef STEP
+    return v_parts_sum(squares);
+}
+
+VEC void finish(const norm_one *one, int64_t i, int64_t end, int type, int centered, int shrunk)
+{
+    v16 v = v_read(one->x, i, end, type);
+    if (centered) v = term(v, one->mean, v_set(RMS_SHRUNK), 1, shrunk);
+    v = v_mul(v, one->scale);
+    v16 weight = v_read(one->p->weight, i, end, type);
+    v = one->p->bias ? v_fma(v, weight, v_read(one->p->bias, i, end, type)) : v_mul(v, weight);
+    v_write_past(one->out, i, end, type, v, one->stream);
+}
+
+/* 0: a sum had no end, and only `sum` was written. Never when `shrunk`. `one` by value: nothing that is
+ * written can change it, so that it stays in registers. */
+VEC int norm_row(norm_one one, int type, int added, int centered, int shrunk)
+{
+    int64_t n = one.p->n, i = 0;
     if (centered) {
-        for (int64_t i = 0; i < n; i += 16) {
-            v16 v = input(x, residual, i, n, type, added);
-            total = shrunk ? v_fma(v, by, total) : v_add(total, v);
-        }
-        mean = v_set(v_sum(total) / (float)n);
+        one.mean = v_set(row_mean(&one, type, added, shrunk));
+        if (added) one.x = one.sum;
     }
-    for (int64_t i = 0; i < n; i += 16) {
-        v16 v = term(input(x, residual, i, n, type, added), mean, by, centered, shrunk);
-        if (centered) v = within(v, i, n);
-        squares = v_fma(v, v, squares);
-    }
+    float squares = row_squares(&one, type, added && !centered, centered, shrunk);
+    if (added) one.x = one.sum;
     if (!shrunk && !rms_fits(squares)) return 0;
-    v16 scale = !shrunk    ? rms_scale(squares, n, p->eps)
-                : centered ? rms_scale(squares, n, p->eps * RMS_SHRUNK * RMS_SHRUNK)
-                           : rms_scale_of_shrunk(squares, n, p->eps);
-    for (int64_t i = 0; i < n; i += 16) {
-        v16 v = input(x, residual, i, n, type, added);
-        if (added && sum) v_write(sum, i, n, type, v);
-        v = v_mul(centered ? term(v, mean, by, 1, shrunk) : v, scale);
-        v16 weight = v_read(p->weight, i, n, type);
-        v = p->bias ? v_fma(v, weight, v_read(p->bias, i, n, type)) : v_mul(v, weight);
-        v_write(out, i, n, type, v);
-    }
+    float scale = rms_scale(squares, n, one.p->eps, shrunk);
+    one.scale = v_set(shrunk && !centered ? scale * RMS_SHRUNK : scale);
+    for (; i + 16 <= n; i += 16)
+        finish(&one, i, i + 16, type, centered, shrunk);
+    if (i < n) finish(&one, i, n, type, centered, shrunk);
     return 1;
 }
 
 /* A row whose sums are too large for float32; or with an infinity or NaN in it, for which it is as good. */
-static __attribute__((noinline)) void huge_row(char *out, char *sum, const char *x, const char *residual,
-                                               const norm_params *p, int type, int added, int centered)
+static __attribute__((noinline)) void huge_row(norm_one one, int type, int centered)
 {
-    norm_row(out, sum, x, residual, p, type, added, centered, 1);
+    norm_row(one, type, 0, centered, 1);
 }
 
+/* Where no sum is wanted it goes where the result will be. */
 VEC void norm_rows(const khub__rows *rows, const norm_params *p, int type, int added, int centered)
 {
-    char *out = rows->data[NORM_OUT], *sum = rows->data[NORM_SUM];
-    const char *x = rows->data[NORM_X], *residual = rows->data[NORM_RESIDUAL];
+    const int summed = added && rows->data[NORM_SUM];
     for (int64_t row = 0; row < rows->count; row++) {
-        if (!norm_row(out, sum, x, residual, p, type, added, centered, 0))
-            huge_row(out, sum, x, residual, p, type, added, centered);
-        out += rows->step[NORM_OUT];
-        x += rows->step[NORM_X];
-        if (added) residual += rows->step[NORM_RESIDUAL];
-        if (added && sum) sum += rows->step[NORM_SUM];
+        norm_one one = {.out = rows->data[NORM_OUT] + row * rows->step[NORM_OUT],
+                        .x = rows->data[NORM_X] + row * rows->step[NORM_X],
+                        .p = p};
+        if (added) one.residual = rows->data[NORM_RESIDUAL] + row * rows->step[NORM_RESIDUAL];
+        one.sum = summed ? rows->data[NORM_SUM] + row * rows->step[NORM_SUM] : one.out;
+        one.stream = rows->stream && summed == added && v_may_stream(one.out);
+        if (norm_row(one, type, added, centered, 0)) continue;
+        if (added) one.x = one.sum;
+        huge_row(one, type, centered);
     }
+    if (rows->stream) v_stream_end();
 }
 
 #define DEFINE(name, type, added, centered)                                                                  \

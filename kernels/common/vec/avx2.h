@@ -74,10 +74,6 @@ VEC v16 v_div(v16 x, v16 y)
 {
     return (v16){_mm256_div_ps(x.a, y.a), _mm256_div_ps(x.b, y.b)};
 }
-VEC v16 v_sqrt(v16 x)
-{
-    return (v16){_mm256_sqrt_ps(x.a), _mm256_sqrt_ps(x.b)};
-}
 VEC v16 v_fma(v16 x, v16 y, v16 z)
 {
     return (v16){_mm256_fmadd_ps(x.a, y.a, z.a), _mm256_fmadd_ps(x.b, y.b, z.b)};

@@ -61,10 +61,6 @@ VEC v16 v_div(v16 x, v16 y)
 {
     return (v16){_mm512_div_ps(x.a, y.a)};
 }
-VEC v16 v_sqrt(v16 x)
-{
-    return (v16){_mm512_sqrt_ps(x.a)};
-}
 VEC v16 v_fma(v16 x, v16 y, v16 z)
 {
     return (v16){_mm512_fmadd_ps(x.a, y.a, z.a)};

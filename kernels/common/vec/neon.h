@@ -72,10 +72,6 @@ VEC v16 v_div(v16 x, v16 y)
 {
     EACH(vdivq_f32(x.q[i], y.q[i]));
 }
-VEC v16 v_sqrt(v16 x)
-{
-    EACH(vsqrtq_f32(x.q[i]));
-}
 VEC v16 v_fma(v16 x, v16 y, v16 z)
 {
     EACH(vfmaq_f32(z.q[i], x.q[i], y.q[i]));

@@ -27,12 +27,6 @@ VEC float fma_exact(float a, float b, float c)
     return (float)s;
 }
 
-/* Correctly rounded: IEEE's square root, an instruction where the compiler has one, else libm's. */
-VEC float sqrt_exact(float a)
-{
-    return __builtin_sqrtf(a);
-}
-
 VEC v16 v_set(float a)
 {
     EACH(a);
@@ -82,10 +76,6 @@ VEC v16 v_mul(v16 a, v16 b)
 VEC_LONG v16 v_div(v16 a, v16 b)
 {
     EACH(a.f[i] / b.f[i]);
-}
-VEC_LONG v16 v_sqrt(v16 a)
-{
-    EACH(sqrt_exact(a.f[i]));
 }
 VEC_LONG v16 v_fma(v16 a, v16 b, v16 c)
 {

@@ -25,8 +25,8 @@ extern const quantized_path PATH(quantized);
 extern const quantized_packers PATH(quantized_packers);
 
 enum { ROWS = 20, N = 77 };
-static char out[8 * ROWS * N], sum[4 * ROWS * N], x[8 * ROWS * N], residual[4 * ROWS * N], weight[8 * N],
-    bias[4 * N];
+static _Alignas(64) char out[8 * ROWS * N];
+static char sum[4 * ROWS * N], x[8 * ROWS * N], residual[4 * ROWS * N], weight[8 * N], bias[4 * N];
 
 static uint32_t state = 1;
 static uint32_t next(void)
@@ -67,7 +67,8 @@ static void print(const char *name, const char *data, size_t count, int type)
 
 static khub__rows rows_of(int type, int wide, int added)
 {
-    khub__rows rows = {.data = {out, added ? sum : NULL, x, added ? residual : NULL}, .count = ROWS};
+    khub__rows rows = {
+        .data = {out, added ? sum : NULL, x, added ? residual : NULL}, .count = ROWS, .stream = 1};
     for (int i = 0; i < 4; i++)
         rows.step[i] = N * ELEMENT_BYTES(type);
     if (wide) rows.data[1] = x, rows.step[1] = wide * N * ELEMENT_BYTES(type);

@@ -51,7 +51,6 @@ EMULATE_PS(mul_ps, (emulated_ps a, emulated_ps b), a.f[i] * b.f[i])
 EMULATE_PS(div_ps, (emulated_ps a, emulated_ps b), a.f[i] / b.f[i])
 EMULATE_PS(max_ps, (emulated_ps a, emulated_ps b), a.f[i] > b.f[i] ? a.f[i] : b.f[i])
 EMULATE_PS(min_ps, (emulated_ps a, emulated_ps b), a.f[i] < b.f[i] ? a.f[i] : b.f[i])
-EMULATE_PS(sqrt_ps, (emulated_ps a), sqrtf(a.f[i]))
 EMULATE_PS(fmadd_ps, (emulated_ps a, emulated_ps b, emulated_ps c), fmaf(a.f[i], b.f[i], c.f[i]))
 EMULATE_PS(and_ps, (emulated_ps a, emulated_ps b),
            emulated_float(emulated_bits(a.f[i]) & emulated_bits(b.f[i])))
@@ -238,7 +237,6 @@ static inline __mmask16 emulated_cmp_ps_mask(emulated_ps a, emulated_ps b, int h
 #define _mm512_div_ps           emulated_div_ps
 #define _mm512_max_ps           emulated_max_ps
 #define _mm512_min_ps           emulated_min_ps
-#define _mm512_sqrt_ps          emulated_sqrt_ps
 #define _mm512_fmadd_ps         emulated_fmadd_ps
 #define _mm512_and_ps           emulated_and_ps
 #define _mm512_or_ps            emulated_or_ps
