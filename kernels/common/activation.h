@@ -25,7 +25,7 @@ VEC v_scaled v_over_one_and(v16 x, v_power e, v16 up, v16 by)
  * before the result is 0: at `least`, where the exponent is 160. */
 VEC v16 v_times_sigmoid(v16 x, v_power e, v16 by)
 {
-    v_scaled s = v_over_one_and(x, e, v_biased(e.t), by);
+    v_scaled s = v_over_one_and(x, e, v_two_to(e.t), by);
     return v_mul(s.value, s.by);
 }
 #define SIGMOID_ROUNDER(x) v_negative(x, v_set(V_BIASED - 32), v_set(V_BIASED))
@@ -78,7 +78,7 @@ VEC_LONG v16 v_gelu(v16 x)
 {
     v16 size = v_abs(v_min(v_set(15), x));
     v_power bell = v_bell(v_min(v_set(16.27f), size), v_set(V_BIASED + 64));
-    v16 tail = v_times_mantissa(v_mul(v_normal_tail(size), v_biased(bell.t)), bell);
+    v16 tail = v_times_mantissa(v_mul(v_normal_tail(size), v_two_to(bell.t)), bell);
     return v_fma(tail, v_set(-0x1p-64f), v_max(v_set(0), x));
 }
 

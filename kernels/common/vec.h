@@ -69,14 +69,13 @@ VEC uint16_t narrow(float x)
  *   v_abs(a), v_sign(a, s)    |a|, |a| with the sign of s
  *   v_less(a, b, x, y)        a < b ? x : y, lane by lane
  *   v_negative(s, x, y)       s has the sign of negative numbers ? x : y, lane by lane
- *   v_biased(t)               2^n, t being V_BIASED + n, n from -126 to 127; 0 for -127, infinity for 128
  *   v_powers(t, &half, &rest) powers of two whose product is 2^n; t is V_ROUNDER + n, n from -254 to 254,
  *                             where `half` is 0 below -252
  *   v_growth(t, &up, &down)   powers of two whose quotient up / down is 2^n, n from -126 to 254: down is 1
  *                             up to n = 0, then 2^-⌈n/2⌉, but 0 for 254
  *   v_first(v, count, rest)   the first `count` lanes of v, `rest` in the others
  *   v_sum(v), v_largest(v)    lanes i and i + 8 first, then i + 4, i + 2, i + 1
- *   v_two_to(t)               2^n, n from -126 to 127, 0 for -127; t is V_ROUNDER + 127 + n
+ *   v_two_to(t)               2^n, t being V_BIASED + n, n from -126 to 127; 0 for -127, infinity for 128
  *   v_transpose(to, p, step)  to[16 j + i] = lane j of the row at p + i step bytes, i from 0 to 15 */
 #if defined(KHUB_ISA_AVX512)
 #include "vec/avx512.h"

@@ -70,7 +70,7 @@ VEC_LONG v16 v_exp(v16 x)
 VEC_LONG v16 v_exp_raised(v16 x)
 {
     v_power p = v_exp2(v_max(v_set(-106.0f), x), LOG2_E_HIGH, LOG2_E_LOW, v_set(V_BIASED + 32));
-    return v_mul(v_mantissa(p), v_biased(p.t));
+    return v_mul(v_mantissa(p), v_two_to(p.t));
 }
 
 VEC_LONG v16 v_tanh(v16 x)

@@ -122,11 +122,6 @@ VEC void v_powers(v16 t, v16 *half, v16 *rest)
     powers8(t.a, &half->a, &rest->a);
     powers8(t.b, &half->b, &rest->b);
 }
-VEC v16 v_biased(v16 t)
-{
-    return (v16){_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t.a), 23)),
-                 _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t.b), 23))};
-}
 VEC void growth8(__m256 t, __m256 *up, __m256 *down)
 {
     __m256i n = _mm256_sub_epi32(_mm256_castps_si256(t), _mm256_set1_epi32((int)V_ROUNDER_BITS));

@@ -102,10 +102,6 @@ VEC void v_powers(v16 t, v16 *half, v16 *rest)
     half->a = power16(low);
     rest->a = power16(_mm512_sub_epi32(n, low));
 }
-VEC v16 v_biased(v16 t)
-{
-    return (v16){_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(t.a), 23))};
-}
 VEC void v_growth(v16 t, v16 *up, v16 *down)
 {
     __m512i n = _mm512_sub_epi32(_mm512_castps_si512(t.a), _mm512_set1_epi32((int)V_ROUNDER_BITS));

@@ -114,10 +114,6 @@ VEC void v_powers(v16 t, v16 *half, v16 *rest)
         rest->q[i] = power4(vsubq_s32(n, low));
     }
 }
-VEC v16 v_biased(v16 t)
-{
-    EACH(vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(t.q[i]), 23)));
-}
 VEC void v_growth(v16 t, v16 *up, v16 *down)
 {
     for (int i = 0; i < 4; i++) {

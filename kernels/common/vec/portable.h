@@ -114,10 +114,6 @@ VEC_LONG void v_powers(v16 t, v16 *half, v16 *rest)
         rest->f[i] = float_of((n - low + 127) << 23);
     }
 }
-VEC v16 v_biased(v16 t)
-{
-    EACH(float_of(bits_of(t.f[i]) << 23));
-}
 VEC_LONG void v_growth(v16 t, v16 *up, v16 *down)
 {
     for (int i = 0; i < 16; i++) {
