@@ -242,7 +242,6 @@ static scaling scaling_by(float scale)
 
 VEC v16 v_weight(v16 x, scaling by)
 {
-<<<<<<< HEAD
     /* vmath.h's for 2^r */
     static const float tail[] = {0x1.62e43p-1f,  0x1.ebfbdcp-3f,  0x1.c6af7ap-5f,
                                  0x1.3b2dd4p-7f, 0x1.5f0952p-10f, 0x1.4178a4p-13f};
@@ -251,13 +250,6 @@ VEC v16 v_weight(v16 x, scaling by)
     v16 t = v_fma(x, by.scale, rounder);
     v16 r = v_fma(x, by.scale, v_sub(rounder, t)); /* what rounding took */
     return v_mul(v_fma(v_polynomial(r, tail, COUNT(tail)), r, v_set(1)), v_two_to(t));
-=======
-    const v16 rounder = v_set(V_BIASED);
-    x = v_max(by.least, x);
-    v16 t = v_fma(x, by.scale, rounder);
-    v_power p = v_power_of(t, v_fma(x, by.scale, v_sub(rounder, t)));
-    return v_mul(v_mantissa(p), v_two_to(t));
->>>>>>> eecf33f (One power of two by its exponent's bits, for attention and activations alike)
 }
 
 /* The largest score so far, of which most is the block's, and what the rows have lost by it. With every score

@@ -47,31 +47,12 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-<<<<<<< HEAD
-VEC_LONG v16 squares_of(const char *row, int64_t n, int type, float by)
-{
-    v16 squares = v_set(0);
-    for (int64_t k = 0; k < n; k += PANEL) {
-        v16 v = v_mul(v_read(row, k, n, type), v_set(by));
-        squares = v_fma(v, v, squares);
-    }
-    return squares;
-}
-
 /* What the norm multiplies each row by. */
 VEC_LONG void measure_rows(block *b, const linear_call *c, int type, place at)
 {
     for (int64_t r = 0; r < at.rows; r++) {
         const char *row = c->x + (at.i0 + r) * c->x_step;
-        v16 squares = squares_of(row, c->k, type, 1), scale = rms_scale(squares, c->k, c->eps);
-=======
-/* What the norm of rows i0 … multiplies them by. */
-VEC_LONG void measure_rows(block *b, const linear_call *c, int type, int64_t i0, int64_t rows)
-{
-    for (int64_t r = 0; r < rows; r++) {
-        const char *row = c->x + (i0 + r) * c->x_step;
         float squares = rms_squares(row, c->k, type, 1), scale = rms_scale(squares, c->k, c->eps, 0);
->>>>>>> 2188ad0 (Norms in four chains with 1/√x to nearest, results past the caches where they are large; every float32 looked at: bench/accuracy.c)
         if (!rms_fits(squares))
             scale = RMS_SHRUNK * rms_scale(rms_squares(row, c->k, type, RMS_SHRUNK), c->k, c->eps, 1);
         v_store(b->scale[r], v_set(scale));

@@ -205,7 +205,6 @@ static inline __mmask16 emulated_cmp_ps_mask(emulated_ps a, emulated_ps b, int h
 #define _mm512_div_ps          emulated_div_ps
 #define _mm512_max_ps          emulated_max_ps
 #define _mm512_min_ps          emulated_min_ps
-#define _mm512_sqrt_ps         emulated_sqrt_ps
 #define _mm512_fmadd_ps        emulated_fmadd_ps
 #define _mm512_and_ps          emulated_and_ps
 #define _mm512_or_ps           emulated_or_ps
@@ -227,38 +226,9 @@ static inline __mmask16 emulated_cmp_ps_mask(emulated_ps a, emulated_ps b, int h
 #define _mm512_castps512_ps256 emulated_castps512_ps256
 #define _mm512_cmp_ps_mask     emulated_cmp_ps_mask
 #undef _mm512_cmplt_epi32_mask
-#define _mm512_set1_ps          emulated_set1_ps
-#define _mm512_loadu_ps         emulated_loadu_ps
-#define _mm512_storeu_ps        emulated_storeu_ps
 #define _mm512_stream_ps        emulated_storeu_ps
-#define _mm512_add_ps           emulated_add_ps
-#define _mm512_sub_ps           emulated_sub_ps
-#define _mm512_mul_ps           emulated_mul_ps
-#define _mm512_div_ps           emulated_div_ps
-#define _mm512_max_ps           emulated_max_ps
-#define _mm512_min_ps           emulated_min_ps
-#define _mm512_fmadd_ps         emulated_fmadd_ps
-#define _mm512_and_ps           emulated_and_ps
-#define _mm512_or_ps            emulated_or_ps
-#define _mm512_andnot_ps        emulated_andnot_ps
-#define _mm512_mask_blend_ps    emulated_mask_blend_ps
-#define _mm512_castsi512_ps     emulated_castsi512_ps
-#define _mm512_castps_si512     emulated_castps_si512
-#define _mm512_set1_epi32       emulated_set1_epi32
-#define _mm512_add_epi32        emulated_add_epi32
-#define _mm512_sub_epi32        emulated_sub_epi32
 #define _mm512_setzero_si512    emulated_setzero_si512
 #define _mm512_min_epi32        emulated_min_epi32
-#define _mm512_and_si512        emulated_and_si512
-#define _mm512_slli_epi32       emulated_slli_epi32
-#define _mm512_srli_epi32       emulated_srli_epi32
-#define _mm512_srai_epi32       emulated_srai_epi32
-#define _mm512_mask_or_epi32    emulated_mask_or_epi32
-#define _mm512_cvtepu16_epi32   emulated_cvtepu16_epi32
-#define _mm512_cvtepi32_epi16   emulated_cvtepi32_epi16
-#define _mm512_extractf32x8_ps  emulated_extractf32x8_ps
-#define _mm512_castps512_ps256  emulated_castps512_ps256
 #define _mm512_cmplt_epi32_mask emulated_cmplt_epi32_mask
-#define _mm512_cmp_ps_mask      emulated_cmp_ps_mask
 
 #endif
