@@ -2,6 +2,7 @@
 #ifndef KHUB_KERNELS_ACTIVATION_H
 #define KHUB_KERNELS_ACTIVATION_H
 
+#include "activation_kind.h"
 #include "vmath.h"
 
 /* A product whose second factor, a power of two, may take it below the normal numbers. */
@@ -116,6 +117,23 @@ VEC_LONG v16 v_gelu_times(v16 x, v16 gate)
 VEC v16 v_relu(v16 x)
 {
     return v_max(v_set(0), x);
+}
+
+VEC_LONG v16 v_activated_by(v16 x, activation_kind kind)
+{
+    switch (kind) {
+    case ACTIVATION_GELU:
+        return v_gelu(x);
+    case ACTIVATION_GELU_TANH:
+        return v_gelu_tanh(x);
+    case ACTIVATION_SILU:
+        return v_silu(x);
+    case ACTIVATION_RELU:
+        return v_relu(x);
+    case ACTIVATION_NONE:
+        break;
+    }
+    return x;
 }
 
 #endif

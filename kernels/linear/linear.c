@@ -16,7 +16,7 @@ static int64_t panels_of(int64_t n)
     return n / LINEAR_PANEL + (n % LINEAR_PANEL != 0);
 }
 
-static linear_call call_of(const khub__call *c, linear_activation activation)
+static linear_call call_of(const khub__call *c, activation_kind activation)
 {
     const DLTensor *out = c->arg[OUT].tensor, *x = c->arg[X].tensor, *weight = c->arg[WEIGHT].tensor;
     static const char nothing = 0; /* tensors without elements have no address to count from */
@@ -34,7 +34,7 @@ static linear_call call_of(const khub__call *c, linear_activation activation)
                          .activation = activation};
 }
 
-static int run_plain(const khub__call *c, linear_activation activation)
+static int run_plain(const khub__call *c, activation_kind activation)
 {
     linear_call call = call_of(c, activation);
     linear_paths[c->isa]->plain[c->type](&call);
@@ -58,7 +58,7 @@ static int check_packed(const khub__call *c, int param)
     return gap ? khub__raise(c, "ValueError", "%s has gaps between its rows or panels", name) : 0;
 }
 
-static int run_packed(const khub__call *c, linear_activation activation)
+static int run_packed(const khub__call *c, activation_kind activation)
 {
     if (check_packed(c, WEIGHT)) return -1;
     linear_call call = call_of(c, activation);
@@ -87,11 +87,11 @@ static int run_packed(const khub__call *c, linear_activation activation)
     }                                                                                                        \
     KHUB__EXPORT(NAME)
 
-LINEAR(linear, linear_packed, LINEAR_NONE, "x weightᵀ + bias")
-LINEAR(linear_gelu, linear_packed_gelu, LINEAR_GELU, "gelu(x weightᵀ + bias)")
-LINEAR(linear_gelu_tanh, linear_packed_gelu_tanh, LINEAR_GELU_TANH, "gelu_tanh(x weightᵀ + bias)")
-LINEAR(linear_silu, linear_packed_silu, LINEAR_SILU, "silu(x weightᵀ + bias)")
-LINEAR(linear_relu, linear_packed_relu, LINEAR_RELU, "relu(x weightᵀ + bias)")
+LINEAR(linear, linear_packed, ACTIVATION_NONE, "x weightᵀ + bias")
+LINEAR(linear_gelu, linear_packed_gelu, ACTIVATION_GELU, "gelu(x weightᵀ + bias)")
+LINEAR(linear_gelu_tanh, linear_packed_gelu_tanh, ACTIVATION_GELU_TANH, "gelu_tanh(x weightᵀ + bias)")
+LINEAR(linear_silu, linear_packed_silu, ACTIVATION_SILU, "silu(x weightᵀ + bias)")
+LINEAR(linear_relu, linear_packed_relu, ACTIVATION_RELU, "relu(x weightᵀ + bias)")
 
 /* A residual behind it, its last argument. */
 enum { RESIDUAL = 4 };
@@ -100,7 +100,7 @@ static int run_add(const khub__call *c, int packed)
 {
     if (packed && check_packed(c, WEIGHT)) return -1;
     const DLTensor *residual = c->arg[RESIDUAL].tensor;
-    linear_call call = call_of(c, LINEAR_NONE);
+    linear_call call = call_of(c, ACTIVATION_NONE);
     call.residual = khub__data(residual);
     call.residual_step = khub__step(residual, 0);
     const linear_path *path = linear_paths[c->isa];
@@ -138,7 +138,7 @@ static int run_normed(const khub__call *c, int packed)
     khub__call as_linear = *c;
     as_linear.arg[WEIGHT] = c->arg[NORMED_WEIGHT];
     as_linear.arg[BIAS] = c->arg[NORMED_BIAS];
-    linear_call call = call_of(&as_linear, LINEAR_NONE);
+    linear_call call = call_of(&as_linear, ACTIVATION_NONE);
     call.norm_weight = khub__data(c->arg[NORM_WEIGHT].tensor);
     call.eps = (float)c->arg[EPS].f64;
     const linear_path *path = linear_paths[c->isa];

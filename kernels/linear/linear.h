@@ -2,17 +2,11 @@
 #ifndef KHUB_KERNELS_LINEAR_H
 #define KHUB_KERNELS_LINEAR_H
 
+#include "activation_kind.h"
+
 #include <stdint.h>
 
 enum { LINEAR_PANEL = 16 }; /* outputs of a packed panel */
-
-typedef enum linear_activation {
-    LINEAR_NONE,
-    LINEAR_GELU,
-    LINEAR_GELU_TANH,
-    LINEAR_SILU,
-    LINEAR_RELU
-} linear_activation;
 
 /* out = activation(x weightᵀ + bias + residual), of RMSNorm's result in place of x where norm_weight isn't
  * NULL; no call has both a residual and an activation. Steps are bytes from a row to the next; a row's
@@ -23,7 +17,7 @@ typedef struct linear_call {
     int64_t out_step, x_step, residual_step;
     int64_t weight_step; /* weight (n, k) as PyTorch stores it; packed: not used, weight is (⌈n/16⌉, k, 16) */
     int64_t m, n, k;
-    linear_activation activation;
+    activation_kind activation;
     const char *norm_weight; /* (k) */
     float eps;
 } linear_call;

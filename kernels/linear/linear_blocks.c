@@ -155,23 +155,6 @@ VEC void fetch_x(const linear_call *c, int type, place next, int64_t from, int64
             __builtin_prefetch(x_at(c, type, next.i0 + r, next.k0 + k));
 }
 
-VEC_LONG v16 activate(v16 x, linear_activation activation)
-{
-    switch (activation) {
-    case LINEAR_GELU:
-        return v_gelu(x);
-    case LINEAR_GELU_TANH:
-        return v_gelu_tanh(x);
-    case LINEAR_SILU:
-        return v_silu(x);
-    case LINEAR_RELU:
-        return v_relu(x);
-    case LINEAR_NONE:
-        break;
-    }
-    return x;
-}
-
 /* The sums of rows r … r + rows - 1, panels p … p + width - 1 of the block become results. */
 VEC_LONG void finish(const block *b, const linear_call *c, int type, place at, int64_t r, int64_t rows,
                      int64_t p, int64_t width)
@@ -186,7 +169,7 @@ VEC_LONG void finish(const block *b, const linear_call *c, int type, place at, i
             v16 sum = v_load(sums + i * PANEL);
             if (c->bias) sum = v_add(sum, bias);
             if (residual) sum = v_add(sum, v_read(residual + i * c->residual_step, n, c->n, type));
-            v_write(out + i * c->out_step, n, c->n, type, activate(sum, c->activation));
+            v_write(out + i * c->out_step, n, c->n, type, v_activated_by(sum, c->activation));
         }
     }
 }

@@ -38,7 +38,7 @@ static int check_sums(const khub__call *c, quantized_form form)
                        (long long)c->extent['k'], QUANTIZED_MOST);
 }
 
-static int run(const khub__call *c, quantized_form form, quantized_activation activation)
+static int run(const khub__call *c, quantized_form form, activation_kind activation)
 {
     const DLTensor *out = c->arg[OUT].tensor, *x = c->arg[X].tensor, *weight = c->arg[WEIGHT].tensor;
     static const char nothing = 0; /* tensors without elements have no address to count from */
@@ -63,11 +63,11 @@ static int run(const khub__call *c, quantized_form form, quantized_activation ac
 
 /* A form's functions, one for each activation. */
 #define FORM(NAME, FORM, PACK, WHAT)                                                                         \
-    FUNCTION(NAME, FORM, QUANTIZED_NONE, "x weightᵀ + bias", PACK, WHAT)                                     \
-    FUNCTION(NAME##_gelu, FORM, QUANTIZED_GELU, "gelu(x weightᵀ + bias)", PACK, WHAT)                        \
-    FUNCTION(NAME##_gelu_tanh, FORM, QUANTIZED_GELU_TANH, "gelu_tanh(x weightᵀ + bias)", PACK, WHAT)         \
-    FUNCTION(NAME##_silu, FORM, QUANTIZED_SILU, "silu(x weightᵀ + bias)", PACK, WHAT)                        \
-    FUNCTION(NAME##_relu, FORM, QUANTIZED_RELU, "relu(x weightᵀ + bias)", PACK, WHAT)
+    FUNCTION(NAME, FORM, ACTIVATION_NONE, "x weightᵀ + bias", PACK, WHAT)                                    \
+    FUNCTION(NAME##_gelu, FORM, ACTIVATION_GELU, "gelu(x weightᵀ + bias)", PACK, WHAT)                       \
+    FUNCTION(NAME##_gelu_tanh, FORM, ACTIVATION_GELU_TANH, "gelu_tanh(x weightᵀ + bias)", PACK, WHAT)        \
+    FUNCTION(NAME##_silu, FORM, ACTIVATION_SILU, "silu(x weightᵀ + bias)", PACK, WHAT)                       \
+    FUNCTION(NAME##_relu, FORM, ACTIVATION_RELU, "relu(x weightᵀ + bias)", PACK, WHAT)
 #define FUNCTION(NAME, FORM, ACTIVATION, FORMULA, PACK, WHAT)                                                \
     static const khub__signature NAME##_signature = {                                                        \
         .name = #NAME,                                                                                       \

@@ -3,6 +3,8 @@
 #ifndef KHUB_KERNELS_QUANTIZED_H
 #define KHUB_KERNELS_QUANTIZED_H
 
+#include "activation_kind.h"
+
 #include <stdint.h>
 
 enum {
@@ -38,21 +40,13 @@ static inline int64_t quantized_record(int bits, int64_t k)
     return quantized_scales(bits, k) + (bits == 8 ? 128 : (quantized_groups(k) + 1) / 2 * 64);
 }
 
-typedef enum quantized_activation {
-    QUANTIZED_NONE,
-    QUANTIZED_GELU,
-    QUANTIZED_GELU_TANH,
-    QUANTIZED_SILU,
-    QUANTIZED_RELU
-} quantized_activation;
-
 /* out = activation(x weightᵀ + bias). Steps are bytes from a row, or a panel's record, to the next. */
 typedef struct quantized_call {
     char *out;
     const char *x, *weight, *bias; /* (m, n), (m, k), records of ⌈n/16⌉ panels, (n) or NULL */
     int64_t out_step, x_step, weight_step;
     int64_t m, n, k;
-    quantized_activation activation;
+    activation_kind activation;
 } quantized_call;
 
 /* weight (n, k) into records. */

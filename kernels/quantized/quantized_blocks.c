@@ -278,23 +278,6 @@ VEC_LONG void add_block(block *b, const quantized_call *c, const tiles *t, int f
     }
 }
 
-VEC_LONG v16 activate(v16 x, quantized_activation activation)
-{
-    switch (activation) {
-    case QUANTIZED_GELU:
-        return v_gelu(x);
-    case QUANTIZED_GELU_TANH:
-        return v_gelu_tanh(x);
-    case QUANTIZED_SILU:
-        return v_silu(x);
-    case QUANTIZED_RELU:
-        return v_relu(x);
-    case QUANTIZED_NONE:
-        break;
-    }
-    return x;
-}
-
 /* A sum times the scales that it lacks; `scales` are those of 8 bits. */
 VEC v16 scaled(const char *sum, const char *scales, const range *r, int form, int how)
 {
@@ -315,7 +298,7 @@ VEC_LONG void finish(const block *b, const quantized_call *c, int type, int form
         for (int64_t r = 0; r < rows; r++) {
             v16 v = scaled(b->sum[p][r], scales, &b->range[r], form, how);
             if (c->bias) v = v_add(v, bias);
-            v_write(c->out + (i0 + r) * c->out_step, n, c->n, type, activate(v, c->activation));
+            v_write(c->out + (i0 + r) * c->out_step, n, c->n, type, v_activated_by(v, c->activation));
         }
     }
 }

@@ -33,18 +33,9 @@ void cli_prepare(void)
     set_signals();
 }
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 void cli_leave(int status)
 {
-    if (!SANITIZED) _exit(status);
+    if (!KHUB_SANITIZED) _exit(status);
 }
 
 /* Where stdout leads while kernels run, and what it was before. */

@@ -37,18 +37,9 @@ int serve_root_open(const char *dir, khub_error *err)
 }
 
 /* Sanitizers read what the process does from /proc when it ends. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 void serve_root_confine(void)
 {
-    if (SANITIZED) return;
+    if (KHUB_SANITIZED) return;
     struct landlock_ruleset_attr rules = {
         .handled_access_fs =
             LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE |

@@ -123,10 +123,10 @@ static void run_probe(const char *name, probe_function *function, size_t results
 
 /* Reduced, and yet more than one chain (k), more than a panel with some columns of the last (n), and rows (m)
  * for tiles of more and of fewer rows. The memory that holds a plain weight (n, k) is read as packed, too. */
-static void run_linear(linear_activation activation)
+static void run_linear(activation_kind activation)
 {
     enum { MOST = 14, LINEAR_N = 67, K = 131, PANELS = 5 };
-    const int64_t m = activation == LINEAR_RELU ? 1 : MOST; /* a row alone has a tile of its own */
+    const int64_t m = activation == ACTIVATION_RELU ? 1 : MOST; /* a row alone has a tile of its own */
     static char weights[4 * PANELS * LINEAR_PANEL * K];
     for (int type = F32; type <= BF16; type++) {
         int64_t element = ELEMENT_BYTES(type);
@@ -135,8 +135,8 @@ static void run_linear(linear_activation activation)
         linear_call call = {.out = out,
                             .x = x,
                             .weight = weights,
-                            .bias = activation == LINEAR_NONE ? NULL : bias,
-                            .residual = activation == LINEAR_NONE ? residual : NULL,
+                            .bias = activation == ACTIVATION_NONE ? NULL : bias,
+                            .residual = activation == ACTIVATION_NONE ? residual : NULL,
                             .out_step = LINEAR_N * element,
                             .x_step = K * element,
                             .residual_step = LINEAR_N * element,
@@ -176,7 +176,7 @@ static void run_quantized(quantized_form form)
                                .m = M,
                                .n = QUANTIZED_N,
                                .k = K,
-                               .activation = QUANTIZED_NONE};
+                               .activation = ACTIVATION_NONE};
         PATH(quantized).linear[form][type](&call);
         print("quantized", out, M * QUANTIZED_N, type);
         if (form >= QUANTIZED_INT8_WEIGHT || !PATH(quantized).vnni[form][type]) continue;
@@ -239,7 +239,7 @@ int main(void)
     run_activation("gelu_and_mul", PATH(activation).gelu_and_mul, 2);
     run_activation("softmax", PATH(softmax).softmax, 1);
     run_rotary(PATH(rotary).rotary);
-    for (linear_activation a = LINEAR_NONE; a <= LINEAR_RELU; a++)
+    for (activation_kind a = ACTIVATION_NONE; a <= ACTIVATION_RELU; a++)
         run_linear(a);
     for (quantized_form f = QUANTIZED_INT8; f < QUANTIZED_FORMS; f++)
         run_quantized(f);
