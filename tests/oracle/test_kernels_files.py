@@ -61,7 +61,7 @@ def test_layers(build):
     library = next(build.glob("*.so"))
     symbols = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout.split()
     for layer, entry in json.loads((build / "layers.json").read_text())["layers"].items():
-        args = documented_args(layer)
+        args = documented_args(entry.get("layer", layer))
         assert sorted(entry.get("args", args)) == sorted(args), layer
         for prefix in ("__tvm_ffi_", "__tvm_ffi__metadata_", "__tvm_ffi__doc_"):
             assert prefix + entry["function"] in symbols

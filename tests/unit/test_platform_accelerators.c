@@ -412,9 +412,9 @@ START_TEST(metal_devices)
     setup();
     ck_assert_ptr_nonnull(
         strstr(ask_metal("m3"), "\"presence\": \"found\", \"version\": null, \"reason\": null"));
-    ck_assert_ptr_nonnull(
-        strstr(ask_metal("m3"), "{\"name\": \"Apple M3\", \"arch\": \"apple9\", \"uuid\": null, "
-                                "\"integrated\": false, \"memory_bytes\": 18253611008}"));
+    ck_assert_ptr_nonnull(strstr(ask_metal("m3"),
+                                 "{\"name\": \"Apple M3\", \"arch\": \"apple9\", \"uuid\": null, "
+                                 "\"integrated\": false, \"memory_bytes\": 18253611008}"));
     ck_assert_ptr_nonnull(strstr(ask_metal("amd"), "only GPUs that aren't Apple's"));
     ck_assert_ptr_nonnull(strstr(ask_metal("none"), "Metal sees no device"));
     remove_root();
