@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "platform/linux/small.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -31,13 +32,11 @@ const char *khub__first_node(const char *root, const char *dir, const char *begi
  * processor's is 0. */
 static unsigned long target_of(const char *path)
 {
-    enum { MAX_BYTES = 64 << 10 };
     static const char key[] = "gfx_target_version ";
-    khub__bytes bytes;
-    if (!path || khub__file_read(&bytes, path, MAX_BYTES, NULL) != KHUB_OK) return 0;
-    const char *at = strstr(bytes.data, key);
+    char text[8192];
+    if (!path || khub__small_read(text, sizeof(text), "", path) <= 0) return 0;
+    const char *at = strstr(text, key);
     unsigned long target = at ? strtoul(at + strlen(key), NULL, 10) : 0;
-    khub__bytes_free(&bytes);
     return target < 1000000 ? target : 0;
 }
 

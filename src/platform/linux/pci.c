@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "platform/linux/small.h"
 #include "platform/nodes.h"
 
 #include <stdlib.h>
@@ -73,11 +74,10 @@ int khub__pci_is_known(const char *backend)
 /* The number in a file of one line, "0x1ae0"; 0: it can't be read. */
 static unsigned read_number(const char *dir, const char *address, const char *name, khub__pool *pool)
 {
-    khub__bytes bytes;
+    char text[64];
     const char *path = khub__pool_textf(pool, "%s/%s/%s", dir, address, name);
-    if (!path || khub__file_read(&bytes, path, 64, NULL) != KHUB_OK) return 0;
-    unsigned long number = strtoul(bytes.data, NULL, 16);
-    khub__bytes_free(&bytes);
+    if (!path || khub__small_read(text, sizeof(text), "", path) <= 0) return 0;
+    unsigned long number = strtoul(text, NULL, 16);
     return number <= 0xffff ? (unsigned)number : 0;
 }
 
