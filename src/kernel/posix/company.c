@@ -1,34 +1,22 @@
 #include "kernel/rehearsal.h"
 
+#include "platform/system.h"
 #include "trust/held.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { LINE_MAX = 4400, FIELDS = 5 /* before the path */ };
-
-/* Other than at each start of the machine: a kernel may ask what the processor can. */
-static int read_start(char out[64])
-{
-    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t n = file >= 0 ? read(file, out, 63) : -1;
-    if (file >= 0) close(file);
-    if (n <= 0) return 0;
-    out[n] = 0;
-    out[strcspn(out, "\n")] = 0;
-    return 1;
-}
 
 /* "loaded by khub 0.1.0 since 1f0a…, LD_LIBRARY_PATH=/opt/lib". 0: no line can hold it. */
 static int write_first(char out[LINE_MAX])
 {
-    char start[64];
+    char start[KHUB__BOOT_MAX]; /* a kernel may ask what the processor can, which is another then */
     const char *search = getenv("LD_LIBRARY_PATH");
-    if (!read_start(start) || (search && strchr(search, '\n'))) return 0;
+    khub__system_boot(start);
+    if (!*start || (search && strchr(search, '\n'))) return 0;
     int n = snprintf(out, LINE_MAX, "loaded by khub %s since %s, LD_LIBRARY_PATH=%s\n", khub_version(), start,
                      search ? search : "");
     return n > 0 && n < LINE_MAX;

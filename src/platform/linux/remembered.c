@@ -6,9 +6,9 @@
 #include "base/memory.h"
 #include "base/ours.h"
 #include "base/path.h"
-#include "platform/linux/small.h"
 #include "platform/nodes.h"
 #include "platform/probe/protocol.h"
+#include "platform/system.h"
 
 #include <khub/export.h>
 
@@ -83,11 +83,11 @@ static void add_variables(khub__text *key)
 
 const char *khub__answer_key(const khub__ask *ask, const char *program, khub__pool *pool)
 {
-    char boot[64];
+    char boot[KHUB__BOOT_MAX];
     khub__text key = {0};
-    if (khub__small_read(boot, sizeof(boot), "", "/proc/sys/kernel/random/boot_id") < BOOT_DIGITS)
-        return NULL;
-    khub__text_addf(&key, "%s%s asks for %s\n", boot, khub_version(), ask->backend);
+    khub__system_boot(boot);
+    if (strlen(boot) < BOOT_DIGITS) return NULL;
+    khub__text_addf(&key, "%s\n%s asks for %s\n", boot, khub_version(), ask->backend);
     add_file(&key, program);
     add_file(&key, ask->library);
     add_user(&key);

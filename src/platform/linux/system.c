@@ -1,5 +1,9 @@
 #include "platform/system.h"
 
+#include "platform/linux/small.h"
+
+#include <string.h>
+
 #include <sys/utsname.h>
 
 #if defined(__GLIBC__)
@@ -20,6 +24,12 @@ const char *khub__system_glibc(void)
 #else
     return NULL;
 #endif
+}
+
+void khub__system_boot(char out[KHUB__BOOT_MAX])
+{
+    khub__small_read(out, KHUB__BOOT_MAX, "", "/proc/sys/kernel/random/boot_id");
+    out[strcspn(out, "\n")] = 0;
 }
 
 khub__version khub__system_macos(void)
