@@ -2,7 +2,7 @@
 #ifndef KHUB_KERNELS_ACTIVATION_H
 #define KHUB_KERNELS_ACTIVATION_H
 
-#include "activation_kind.h"
+#include "linear_call.h"
 #include "vmath.h"
 
 /* A product whose second factor, a power of two, may take it below the normal numbers. */

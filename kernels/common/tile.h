@@ -20,6 +20,18 @@
 #define TILE_ROWS 2
 #endif
 #define TILE_PANELS 4 /* the most panels of a tile */
+/* How many panels a tile of these rows has room for, when `left` are left. */
+static inline int tile_panels(int64_t rows, int64_t left)
+{
+    int panels = TILE_PANELS;
+    while (panels > 1 && (panels > left || rows * panels > TILE_SUMS))
+        panels /= 2;
+#if defined(KHUB_ISA_AVX512)
+    if (panels < 2 && left >= 2) panels = 2; /* 12 rows by 2 panels fill the registers */
+#endif
+    return panels;
+}
+
 /* Loops over registers have to be unrolled early for the array to become registers; TILE_STEPS steps over k
  * are written out one after the other, so that counting them costs less. Where every access is checked, or
  * there are no registers to win, that only swells the code: a minute of compiling. */

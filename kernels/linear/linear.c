@@ -11,32 +11,9 @@ ISA_PATHS(linear_path, linear);
 
 enum { OUT, X, WEIGHT, BIAS };
 
-static int64_t panels_of(int64_t n)
-{
-    return n / LINEAR_PANEL + (n % LINEAR_PANEL != 0);
-}
-
-static linear_call call_of(const khub__call *c, activation_kind activation)
-{
-    const DLTensor *out = c->arg[OUT].tensor, *x = c->arg[X].tensor, *weight = c->arg[WEIGHT].tensor;
-    static const char nothing = 0; /* tensors without elements have no address to count from */
-    const char *x_data = khub__data(x), *weight_data = khub__data(weight);
-    return (linear_call){.out = khub__data(out),
-                         .x = x_data ? x_data : &nothing,
-                         .weight = weight_data ? weight_data : &nothing,
-                         .bias = khub__data(c->arg[BIAS].tensor),
-                         .out_step = khub__step(out, 0),
-                         .x_step = khub__step(x, 0),
-                         .weight_step = khub__step(weight, 0),
-                         .m = c->extent['m'],
-                         .n = c->extent['n'],
-                         .k = c->extent['k'],
-                         .activation = activation};
-}
-
 static int run_plain(const khub__call *c, activation_kind activation)
 {
-    linear_call call = call_of(c, activation);
+    linear_call call = khub__linear_call(c, activation);
     linear_paths[c->isa]->plain[c->type](&call);
     return 0;
 }
@@ -46,7 +23,7 @@ static int check_packed(const khub__call *c, int param)
 {
     const DLTensor *t = c->arg[param].tensor;
     const char *name = c->signature->params[param].name;
-    int64_t panels = panels_of(c->extent['n']), step = LINEAR_PANEL * t->dtype.bits / 8;
+    int64_t panels = linear_panels(c->extent['n']), step = LINEAR_PANEL * t->dtype.bits / 8;
     if (c->extent['p'] != panels || c->extent['w'] != LINEAR_PANEL)
         return khub__raise(c, "ValueError",
                            "%s has shape (%lld, %lld, %lld), (%lld, %lld, 16) is expected for %lld outputs",
@@ -61,7 +38,7 @@ static int check_packed(const khub__call *c, int param)
 static int run_packed(const khub__call *c, activation_kind activation)
 {
     if (check_packed(c, WEIGHT)) return -1;
-    linear_call call = call_of(c, activation);
+    linear_call call = khub__linear_call(c, activation);
     linear_paths[c->isa]->packed[c->type](&call);
     return 0;
 }
@@ -100,7 +77,7 @@ static int run_add(const khub__call *c, int packed)
 {
     if (packed && check_packed(c, WEIGHT)) return -1;
     const DLTensor *residual = c->arg[RESIDUAL].tensor;
-    linear_call call = call_of(c, ACTIVATION_NONE);
+    linear_call call = khub__linear_call(c, ACTIVATION_NONE);
     call.residual = khub__data(residual);
     call.residual_step = khub__step(residual, 0);
     const linear_path *path = linear_paths[c->isa];
@@ -138,7 +115,7 @@ static int run_normed(const khub__call *c, int packed)
     khub__call as_linear = *c;
     as_linear.arg[WEIGHT] = c->arg[NORMED_WEIGHT];
     as_linear.arg[BIAS] = c->arg[NORMED_BIAS];
-    linear_call call = call_of(&as_linear, ACTIVATION_NONE);
+    linear_call call = khub__linear_call(&as_linear, ACTIVATION_NONE);
     call.norm_weight = khub__data(c->arg[NORM_WEIGHT].tensor);
     call.eps = (float)c->arg[EPS].f64;
     const linear_path *path = linear_paths[c->isa];
@@ -205,7 +182,7 @@ static int linear_pack_run(const khub__call *c)
     size_t bytes = ELEMENT_BYTES(c->type);
     enum { COLUMNS = 64 };
     if (check_packed(c, 0)) return -1;
-    for (int64_t p = 0; p < panels_of(n); p++) {
+    for (int64_t p = 0; p < linear_panels(n); p++) {
         char *to = khub__data(prepared) + p * k * LINEAR_PANEL * (int64_t)bytes;
         const char *from = khub__data(weight) + p * LINEAR_PANEL * step;
         for (int64_t k0 = 0; k0 < k; k0 += COLUMNS)
@@ -228,7 +205,7 @@ static int linear_pack_size(DLTensor *prepared, const TVMFFIAny *weight)
     if (khub__check(&call, &signature, weight, 1)) return -1;
     prepared->ndim = 3;
     prepared->dtype = call.arg[0].tensor->dtype;
-    prepared->shape[0] = panels_of(call.extent['n']);
+    prepared->shape[0] = linear_panels(call.extent['n']);
     prepared->shape[1] = call.extent['k'];
     prepared->shape[2] = LINEAR_PANEL;
     return 0;

@@ -118,18 +118,6 @@ VEC const char *packed_at(const linear_call *c, int type, int64_t panel, int64_t
     return c->weight + (panel * c->k + k0) * PANEL * ELEMENT_BYTES(type);
 }
 
-/* How many panels a tile of these rows has room for, when `left` are left. */
-static int panels_for(int64_t rows, int64_t left)
-{
-    int panels = TILE_PANELS;
-    while (panels > 1 && (panels > left || rows * panels > TILE_SUMS))
-        panels /= 2;
-#if defined(KHUB_ISA_AVX512)
-    if (panels < 2 && left >= 2) panels = 2; /* 12 rows by 2 panels fill the registers */
-#endif
-    return panels;
-}
-
 /* The place whose x is copied after this one: the next chains, the next panels, the next rows. */
 static place next_place(const linear_call *c, place at)
 {
@@ -217,7 +205,7 @@ VEC_LONG void add_chains(block *b, const linear_call *c, int type, int form, pla
     place next = next_place(c, at);
     int last = at.k0 + at.count >= c->k;
     for (int64_t p = 0, width; p < at.panels; p += width) {
-        width = panels_for(at.rows, at.panels - p);
+        width = tile_panels(at.rows, at.panels - p);
         tile_function *tile = width == 4 ? at.rows == 1 ? tile_row : tile_4 : width == 2 ? tile_2 : tile_1;
         tile_call t = {.x = b->x[0],
                        .sum = b->sum + p * at.rows * PANEL,

@@ -11,11 +11,6 @@ enum { OUT, X, WEIGHT, BIAS };
 
 static const DLDataType bytes = {kDLUInt, 8, 1};
 
-static int64_t panels_of(int64_t n)
-{
-    return n / QUANTIZED_PANEL + (n % QUANTIZED_PANEL != 0);
-}
-
 static int bits_of_form(quantized_form form)
 {
     return form == QUANTIZED_INT4 || form == QUANTIZED_INT4_WEIGHT ? 4 : 8;
@@ -23,7 +18,7 @@ static int bits_of_form(quantized_form form)
 
 static int check_packed(const khub__call *c, int param, int bits)
 {
-    int64_t panels = panels_of(c->extent['n']), record = quantized_record(bits, c->extent['k']);
+    int64_t panels = linear_panels(c->extent['n']), record = quantized_record(bits, c->extent['k']);
     if (c->extent['p'] == panels && c->extent['b'] == record) return 0;
     return khub__raise(
         c, "ValueError", "%s has shape (%lld, %lld), (%lld, %lld) is what %d bits take for %lld by %lld",
@@ -40,21 +35,8 @@ static int check_sums(const khub__call *c, quantized_form form)
 
 static int run(const khub__call *c, quantized_form form, activation_kind activation)
 {
-    const DLTensor *out = c->arg[OUT].tensor, *x = c->arg[X].tensor, *weight = c->arg[WEIGHT].tensor;
-    static const char nothing = 0; /* tensors without elements have no address to count from */
-    const char *x_data = khub__data(x), *weight_data = khub__data(weight);
     if (check_packed(c, WEIGHT, bits_of_form(form)) || check_sums(c, form)) return -1;
-    quantized_call call = {.out = khub__data(out),
-                           .x = x_data ? x_data : &nothing,
-                           .weight = weight_data ? weight_data : &nothing,
-                           .bias = khub__data(c->arg[BIAS].tensor),
-                           .out_step = khub__step(out, 0),
-                           .x_step = khub__step(x, 0),
-                           .weight_step = khub__step(weight, 0),
-                           .m = c->extent['m'],
-                           .n = c->extent['n'],
-                           .k = c->extent['k'],
-                           .activation = activation};
+    linear_call call = khub__linear_call(c, activation);
     const quantized_path *path = quantized_paths[c->isa];
     int vnni = form < QUANTIZED_INT8_WEIGHT && khub__isa_has_vnni(); /* then the path has them */
     (vnni ? path->vnni : path->linear)[form][c->type](&call);
@@ -119,7 +101,7 @@ static int size_pack(DLTensor *prepared, const TVMFFIAny *weight, const char *na
     if (khub__check(&call, &signature, weight, 1)) return -1;
     prepared->ndim = 2;
     prepared->dtype = bytes;
-    prepared->shape[0] = panels_of(call.extent['n']);
+    prepared->shape[0] = linear_panels(call.extent['n']);
     prepared->shape[1] = quantized_record(bits, call.extent['k']);
     return 0;
 }

@@ -3,12 +3,11 @@
 #ifndef KHUB_KERNELS_QUANTIZED_H
 #define KHUB_KERNELS_QUANTIZED_H
 
-#include "activation_kind.h"
+#include "linear_call.h"
 
 #include <stdint.h>
 
 enum {
-    QUANTIZED_PANEL = 16,     /* columns that lie together */
     QUANTIZED_GROUP = 32,     /* elements of a row that share a scale: of x with 16 bits, a weight with 4 */
     QUANTIZED_MOST = 1 << 17, /* elements of a row whose products of signed bytes 32 bits can sum up */
 };
@@ -40,15 +39,6 @@ static inline int64_t quantized_record(int bits, int64_t k)
     return quantized_scales(bits, k) + (bits == 8 ? 128 : (quantized_groups(k) + 1) / 2 * 64);
 }
 
-/* out = activation(x weightᵀ + bias). Steps are bytes from a row, or a panel's record, to the next. */
-typedef struct quantized_call {
-    char *out;
-    const char *x, *weight, *bias; /* (m, n), (m, k), records of ⌈n/16⌉ panels, (n) or NULL */
-    int64_t out_step, x_step, weight_step;
-    int64_t m, n, k;
-    activation_kind activation;
-} quantized_call;
-
 /* weight (n, k) into records. */
 typedef struct quantized_pack {
     char *to;
@@ -56,7 +46,7 @@ typedef struct quantized_pack {
     int64_t to_step, from_step, n, k;
 } quantized_pack;
 
-typedef void quantized_function(const quantized_call *);
+typedef void quantized_function(const linear_call *);
 typedef void quantized_packer(const quantized_pack *);
 
 /* By form and type: F32, BF16 (vec.h). */

@@ -16,7 +16,7 @@
 #include "range.h"
 #include "tile.h"
 
-enum { PANEL = QUANTIZED_PANEL, GROUP = QUANTIZED_GROUP };
+enum { PANEL = LINEAR_PANEL, GROUP = QUANTIZED_GROUP };
 enum { BLOCK_ROWS = 24, BLOCK_PANELS = 16, X_ROOM = 24576, X_GROUPS = X_ROOM / GROUP };
 
 /* 56 KB of stack. Rows of x beside each other, groups of a row beside each other. */
@@ -228,18 +228,6 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How many panels a tile of these rows has room for, when `left` are left. */
-static int panels_for(int64_t rows, int64_t left)
-{
-    int panels = TILE_PANELS;
-    while (panels > 1 && (panels > left || rows * panels > TILE_SUMS))
-        panels /= 2;
-#if defined(KHUB_ISA_AVX512)
-    if (panels < 2 && left >= 2) panels = 2; /* 12 rows by 2 panels fill the registers */
-#endif
-    return panels;
-}
-
 /* Any number of rows, in even parts. */
 static void all_rows(job j, job_function *tile, int64_t rows, int panels)
 {
@@ -256,13 +244,13 @@ static void all_rows(job j, job_function *tile, int64_t rows, int panels)
 }
 
 /* Elements k0 … k0 + count of all rows of the block, by `panels` panels from g on. */
-VEC_LONG void add_block(block *b, const quantized_call *c, const tiles *t, int form, int how, int64_t rows,
+VEC_LONG void add_block(block *b, const linear_call *c, const tiles *t, int form, int how, int64_t rows,
                         int64_t room, int64_t g, int64_t panels, int64_t k0, int64_t count)
 {
     for (int64_t p = 0, width; p < panels; p += width) {
         const char *record = c->weight + (g + p) * c->weight_step,
                    *scales = record + quantized_scales(weight_bits(form), c->k);
-        width = panels_for(rows, panels - p);
+        width = tile_panels(rows, panels - p);
         job j = {.x = b->x,
                  .w = record + k0 * PANEL * weight_bits(form) / 8,
                  .scale = weight_bits(form) == 4 ? scales + k0 / GROUP * 2 * PANEL : scales,
@@ -288,7 +276,7 @@ VEC v16 scaled(const char *sum, const char *scales, const range *r, int form, in
     return v_mul(w_floats(whole), v_mul(v_set(r->scale), v_load(scales)));
 }
 
-VEC_LONG void finish(const block *b, const quantized_call *c, int type, int form, int how, int64_t i0,
+VEC_LONG void finish(const block *b, const linear_call *c, int type, int form, int how, int64_t i0,
                      int64_t rows, int64_t g, int64_t panels)
 {
     for (int64_t p = 0; p < panels; p++) {
@@ -304,7 +292,7 @@ VEC_LONG void finish(const block *b, const quantized_call *c, int type, int form
 }
 
 /* x is quantized once for all panels when the block holds all of its rows. */
-VEC_LONG void linear(const quantized_call *c, const tiles *t, int type, int form, int how)
+VEC_LONG void linear(const linear_call *c, const tiles *t, int type, int form, int how)
 {
     block b;
     int64_t all = (c->n + PANEL - 1) / PANEL;
@@ -334,11 +322,11 @@ VEC_LONG void linear(const quantized_call *c, const tiles *t, int type, int form
     TILES_OF(NAME##_2, 2, FORM, HOW)                                                                         \
     TILES_OF(NAME##_4, 4, FORM, HOW)                                                                         \
     static const tiles NAME##_tiles = {NAME##_1, NAME##_2, NAME##_4};                                        \
-    static void NAME##_f32(const quantized_call *c)                                                          \
+    static void NAME##_f32(const linear_call *c)                                                             \
     {                                                                                                        \
         linear(c, &NAME##_tiles, F32, FORM, HOW);                                                            \
     }                                                                                                        \
-    static void NAME##_bf16(const quantized_call *c)                                                         \
+    static void NAME##_bf16(const linear_call *c)                                                            \
     {                                                                                                        \
         linear(c, &NAME##_tiles, BF16, FORM, HOW);                                                           \
     }

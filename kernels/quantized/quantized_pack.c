@@ -10,7 +10,7 @@
 #include "lanes.h"
 #include "range.h"
 
-enum { PANEL = QUANTIZED_PANEL, GROUP = QUANTIZED_GROUP };
+enum { PANEL = LINEAR_PANEL, GROUP = QUANTIZED_GROUP };
 
 VEC_LONG void pack_column_int8(char *record, const char *row, int64_t j, int64_t k, int type)
 {

@@ -166,17 +166,17 @@ static void run_quantized(quantized_form form)
             fill(bias, QUANTIZED_N, type, 0);
         quantized_pack pack = {records, numbers, RECORD, K * element, QUANTIZED_N, K};
         (bits == 8 ? PATH(quantized_packers).int8 : PATH(quantized_packers).int4)[type](&pack);
-        quantized_call call = {.out = out,
-                               .x = x,
-                               .weight = records,
-                               .bias = bias,
-                               .out_step = QUANTIZED_N * element,
-                               .x_step = K * element,
-                               .weight_step = RECORD,
-                               .m = M,
-                               .n = QUANTIZED_N,
-                               .k = K,
-                               .activation = ACTIVATION_NONE};
+        linear_call call = {.out = out,
+                            .x = x,
+                            .weight = records,
+                            .bias = bias,
+                            .out_step = QUANTIZED_N * element,
+                            .x_step = K * element,
+                            .weight_step = RECORD,
+                            .m = M,
+                            .n = QUANTIZED_N,
+                            .k = K,
+                            .activation = ACTIVATION_NONE};
         PATH(quantized).linear[form][type](&call);
         print("quantized", out, M * QUANTIZED_N, type);
         if (form >= QUANTIZED_INT8_WEIGHT || !PATH(quantized).vnni[form][type]) continue;
