@@ -10,6 +10,10 @@ const char *khub__env(const char *name);
 /* 1 for "1", "ON", "YES", "TRUE" in any case: how the Hugging Face tools read a variable. */
 int khub__env_is_true(const char *name);
 
+/* The value of each of `names`, as getenv has it (NULL: unset), in one look at the environment. One source
+ * per operating system. */
+void khub__env_all(const char **values, const char *const *names, size_t count);
+
 /* `path` with "~", "~USER" at its start and "$NAME", "${NAME}" anywhere replaced as Python's expanduser and
  * expandvars do; what isn't known stays as it is written. The caller's; NULL: no memory. */
 char *khub__path_expand(const char *path);

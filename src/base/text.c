@@ -9,6 +9,7 @@ enum { TEXT_MAX = 64 << 20 };
 
 static int reserve(khub__text *text, size_t more)
 {
+    if (more < text->capacity - text->length) return !text->failed; /* nearly always */
     if (!text->failed && more < TEXT_MAX &&
         khub__grow((void **)&text->data, &text->capacity, text->length + more + 1, 1, TEXT_MAX) == 0)
         return 1;

@@ -286,10 +286,9 @@ static int get_anew(khub_kernel *kernel, const khub_get_options *options, enum e
 static int get(khub_kernel *kernel, const khub_get_options *options, khub_error *err)
 {
     char *key;
-    int64_t since_ns = khub__file_clock_ns();
-    int found = 0, rc = khub__memo_key(&key, kernel->name, options, err);
-    if (rc == KHUB_OK && key) rc = khub__memo_find(&found, kernel, key, err);
-    if (rc == KHUB_OK && !found) {
+    int rc = khub__memo_key(&key, kernel->name, options, err);
+    if (rc == KHUB_OK && !(key && khub__memo_find(kernel, key))) {
+        int64_t since_ns = khub__file_clock_ns();
         rc = get_anew(kernel, options, TO_LOAD, err);
         if (rc == KHUB_OK && key) rc = khub__memo_keep(kernel, key, since_ns, err);
     }

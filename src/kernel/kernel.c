@@ -18,6 +18,14 @@ static void free_infos(khub_kernel *kernel)
     khub__free(kernel->infos);
 }
 
+static void free_facts(khub_kernel *kernel)
+{
+    khub_trust_free(kernel->trust);
+    khub__free(kernel->commit);
+    khub__free(kernel->build);
+    khub__free(kernel->variant);
+}
+
 void khub_kernel_close(khub_kernel *kernel)
 {
     if (!kernel) return;
@@ -25,10 +33,7 @@ void khub_kernel_close(khub_kernel *kernel)
     if (kernel->own_layers) khub__layers_free(kernel->own_layers);
     khub__free(kernel->own_layers);
     khub__free(kernel->layers_text.text);
-    khub_trust_free(kernel->trust);
-    khub__free(kernel->commit);
-    khub__free(kernel->build);
-    khub__free(kernel->variant);
+    if (!kernel->is_kept) free_facts(kernel);
     khub__free(kernel->name);
     khub__free(kernel);
 }

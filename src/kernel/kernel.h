@@ -23,6 +23,7 @@ typedef struct khub__kept_layers {
 } khub__kept_layers;
 
 struct khub_kernel {
+    int is_kept; /* 1: variant, build, commit and trust are the memo's, which keeps them for good */
     char *name, *variant;
     char *build;  /* directory of the build */
     char *commit; /* NULL: a directory of this machine */

@@ -1,6 +1,7 @@
 #include "kernel/memo.h"
 
 #include "base/error.h"
+#include "base/home.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
@@ -11,7 +12,6 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 enum { HEADS = 256, MAX_ENTRIES = 65536 };
 
@@ -39,8 +39,12 @@ static void add(khub__text *key, const char *part)
 /* Its text has line ends: behind its length it can't be taken for other parts. */
 static void add_policy(khub__text *key, const khub_policy *policy)
 {
-    char *text = policy ? khub__policy_text(policy) : NULL;
-    if (policy && !text) key->failed = 1;
+    if (!policy) {
+        add(key, NULL);
+        return;
+    }
+    char *text = khub__policy_text(policy);
+    if (!text) key->failed = 1;
     khub__text_addf(key, "%zu:", text ? strlen(text) : 0);
     add(key, text);
     khub__free(text);
@@ -59,6 +63,7 @@ static void add_lock(khub__text *key, const char *lock)
 
 int khub__memo_key(char **out, const char *name, const khub_get_options *options, khub_error *err)
 {
+    enum { USUAL = 1024 }; /* bytes of a key */
     static const char *const counts[] = {
         "LOCAL_KERNELS",   "KERNELS_CACHE",   "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
         "HF_HOME",         "XDG_CACHE_HOME",  "HOME",         "HF_ENDPOINT",
@@ -67,7 +72,11 @@ int khub__memo_key(char **out, const char *name, const khub_get_options *options
     *out = NULL;
     if (khub__options(&hub, sizeof(hub), options->hub, "khub_hub_options", NULL) != KHUB_OK) return KHUB_OK;
     if (options->platform || hub.refresh || name[0] == '.') return KHUB_OK;
-    khub__text key = {0};
+    const char *values[sizeof(counts) / sizeof(*counts)];
+    khub__env_all(values, counts, sizeof(counts) / sizeof(*counts));
+    khub__text key = {.data = khub__malloc(USUAL)};
+    key.failed = !key.data;
+    key.capacity = key.data ? USUAL : 0;
     add(&key, name);
     add(&key, options->backend);
     add(&key, options->torch);
@@ -80,17 +89,23 @@ int khub__memo_key(char **out, const char *name, const khub_get_options *options
         add(&key, hub.trust[i]);
     add_policy(&key, hub.policy);
     for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
-        add(&key, getenv(counts[i]));
+        add(&key, values[i]);
     *out = khub__text_take(&key);
     return *out ? KHUB_OK : khub__fail_memory(err, "getting a kernel");
 }
 
-/* FNV-1a, 64 bits: offset basis and prime as its authors give them. */
+/* As FNV-1a with its authors' offset basis and prime, but eight bytes a step; what a step does to the highest
+ * bits reaches the lower ones by the shift. */
 static size_t head_of(const char *key)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *key; key++)
-        hash = (hash ^ (unsigned char)*key) * 0x100000001b3u;
+    uint64_t hash = 0xcbf29ce484222325u, word;
+    for (size_t left = strlen(key); left; left -= left < sizeof(word) ? left : sizeof(word)) {
+        word = 0;
+        memcpy(&word, key, left < sizeof(word) ? left : sizeof(word));
+        hash = (hash ^ word) * 0x100000001b3u;
+        hash ^= hash >> 32;
+        key += sizeof(word);
+    }
     return (size_t)(hash >> 32) % HEADS;
 }
 
@@ -102,21 +117,19 @@ static const entry *find(const char *key)
     return e;
 }
 
-int khub__memo_find(int *found, khub_kernel *kernel, const char *key, khub_error *err)
+int khub__memo_find(khub_kernel *kernel, const char *key)
 {
     const entry *e = find(key);
-    *found = e != NULL;
-    if (!e) return KHUB_OK;
-    kernel->variant = khub__strdup(e->variant);
-    kernel->build = khub__strdup(e->build);
-    kernel->commit = e->commit ? khub__strdup(e->commit) : NULL;
+    if (!e) return 0;
+    kernel->is_kept = 1;
+    kernel->variant = e->variant;
+    kernel->build = e->build;
+    kernel->commit = e->commit;
     kernel->version = e->version;
     kernel->library = e->library;
     kernel->kept_layers = e->layers;
-    kernel->trust = khub__trust_share(e->trust);
-    return kernel->variant && kernel->build && !kernel->commit == !e->commit
-               ? KHUB_OK
-               : khub__fail_memory(err, "getting a kernel");
+    kernel->trust = e->trust;
+    return 1;
 }
 
 static void free_entry(entry *e)

@@ -10,9 +10,8 @@
  * starts from the current directory). KHUB_E_NOMEM. */
 int khub__memo_key(char **out, const char *name, const khub_get_options *options, khub_error *err);
 
-/* Fills a kernel that has its name, from what was kept under `key`: *found is 1; 0: nothing was. Any thread.
- * KHUB_E_NOMEM. */
-int khub__memo_find(int *found, khub_kernel *kernel, const char *key, khub_error *err);
+/* 1: fills a kernel that has its name with what was kept under `key`; 0: nothing was. Any thread. */
+int khub__memo_find(khub_kernel *kernel, const char *key);
 
 /* Keeps it, for good, unless it can't be known whether it stays what it is; its layers are everybody's then.
  * `since_ns`: when the getting began (khub__file_clock_ns). KHUB_E_NOMEM. */

@@ -123,6 +123,31 @@ START_TEST(expanding)
 }
 END_TEST
 
+START_TEST(many_variables_at_once)
+{
+    static const char *const names[] = {"A", "AB", "NOPE", "EMPTY", "HOME", "A"};
+    enum { COUNT = sizeof(names) / sizeof(*names) };
+    const char *values[COUNT];
+    setenv("A", "value=x", 1);
+    setenv("ABC", "another", 1);
+    setenv("EMPTY", "", 1);
+    setenv("HOME", "/home/me", 1);
+    unsetenv("AB");
+    unsetenv("NOPE");
+    for (int i = 0; i < 2; i++) {
+        khub__env_all(values, names, COUNT);
+        for (size_t k = 0; k < COUNT; k++)
+            ck_assert_ptr_eq(values[k], getenv(names[k]));
+        setenv("AB", "new", 1);
+        setenv("A", "changed", 1);
+        unsetenv("HOME");
+    }
+    clearenv();
+    khub__env_all(values, names, COUNT);
+    ck_assert_ptr_null(values[0]);
+}
+END_TEST
+
 START_TEST(homes)
 {
     khub_error err = {0};
@@ -190,5 +215,5 @@ START_TEST(failing_memory)
 }
 END_TEST
 
-UNIT("hub_settings", timeouts, caller_comes_first, facts_for_the_agent, expanding, homes, hidden_token,
-     failing_memory)
+UNIT("hub_settings", timeouts, caller_comes_first, facts_for_the_agent, expanding, many_variables_at_once,
+     homes, hidden_token, failing_memory)
