@@ -47,6 +47,10 @@ void khub__object_retain(void *object)
 void khub__object_release(void *object)
 {
     khub__object *o = object;
+    if (__atomic_load_n(&o->counts, __ATOMIC_ACQUIRE) == STRONG + WEAK && o->deleter) {
+        o->deleter(o, DELETE_CONTENT | DELETE_MEMORY); /* nobody else has it, so nobody else can count */
+        return;
+    }
     uint64_t before = __atomic_fetch_sub(&o->counts, STRONG, __ATOMIC_ACQ_REL);
     if ((before & STRONG_MASK) != STRONG || !o->deleter) return;
     if (before == STRONG + WEAK) {

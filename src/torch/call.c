@@ -77,7 +77,7 @@ static int refuse_in(khub__torch_operator *op, const char *words)
     return op->refusal ? 0 : -1;
 }
 
-int khub__torch_judge(khub__torch_operator *op)
+static int judge(khub__torch_operator *op)
 {
     const khub__schema *s = &op->schema;
     const char *verb;
@@ -93,19 +93,42 @@ int khub__torch_judge(khub__torch_operator *op)
     return 0;
 }
 
-static int raise_argument(const khub__torch_operator *op, size_t i, const char *words)
+/* 1: a result may share an argument's memory. */
+static int gives_tensors(const khub__schema *s)
+{
+    for (size_t i = 0; i < s->result_count; i++)
+        if (s->results[i].type.kind == KHUB__SCHEMA_TENSOR) return 1;
+    return 0;
+}
+
+int khub__torch_prepare(khub__torch_operator *op)
+{
+    const khub__schema *s = &op->schema;
+    int shares = gives_tensors(s);
+    op->arguments = khub__calloc(s->argument_count + s->result_count + 1, sizeof(*op->arguments));
+    if (!op->arguments) return -1;
+    op->places = s->argument_count > s->result_count ? s->argument_count : s->result_count;
+    op->results = op->arguments + s->argument_count;
+    for (size_t i = 0; i < s->argument_count; i++)
+        op->arguments[i] = khub__stack_slot_of(&s->arguments[i].type, shares);
+    for (size_t i = 0; i < s->result_count; i++)
+        op->results[i] = khub__stack_slot_of(&s->results[i].type, 0);
+    return judge(op);
+}
+
+KHUB__RARE static int raise_argument(const khub__torch_operator *op, size_t i, const char *words)
 {
     const khub__schema_argument *a = &op->schema.arguments[i];
     return khub_raise("TypeError", "%s: argument %zu, \"%.*s\", %s (%s)", op->key, i + 1, (int)a->name.length,
                       a->name.at, words, op->text);
 }
 
-static int raise_result(const khub__torch_operator *op, size_t i, const char *words)
+KHUB__RARE static int raise_result(const khub__torch_operator *op, size_t i, const char *words)
 {
     return khub_raise("RuntimeError", "%s: result %zu %s (%s)", op->key, i + 1, words, op->text);
 }
 
-static int raise_failed(const khub__torch_operator *op)
+KHUB__RARE static int raise_failed(const khub__torch_operator *op)
 {
     const char *what = khub__shim.what ? khub__shim.what() : NULL;
     int length = what ? (int)strnlen(what, 900) : 0;
@@ -115,70 +138,89 @@ static int raise_failed(const khub__torch_operator *op)
     return khub_raise("RuntimeError", "%s: %.*s", op->key, length, what);
 }
 
-static void drop_arguments(const khub__schema *s, const uint64_t *stack, size_t count)
+static void drop(const khub__stack_slot *slots, const uint64_t *stack, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        khub__stack_drop(&s->arguments[i].type, stack[i]);
+        khub__stack_drop(&slots[i], stack[i]);
+}
+
+/* Argument `i` can't be passed; those before it are on the stack. */
+KHUB__RARE static int give_up_arguments(const khub__torch_operator *op, const uint64_t *stack, size_t i,
+                                        const char *words)
+{
+    drop(op->arguments, stack, i);
+    return raise_argument(op, i, words);
 }
 
 static int put_arguments(const khub__torch_operator *op, uint64_t *stack, const khub_value *args, size_t n)
 {
-    const khub__schema *s = &op->schema;
+    const khub__stack_slot *slots = op->arguments;
+    size_t i = 0;
     khub_error err;
     err.code = 0;
     err.message[0] = 0;
-    for (size_t i = 0; i < s->argument_count; i++) {
-        const khub__schema_argument *a = &s->arguments[i];
-        int rc = i < n ? khub__stack_put(&stack[i], &a->type, &args[i], op->gives_tensors, &err)
-                       : khub__stack_put_default(&stack[i], s, a, &err);
-        if (rc == KHUB_OK) continue;
-        drop_arguments(s, stack, i);
-        return raise_argument(op, i, err.message);
-    }
+    for (; i < n; i++)
+        if (slots[i].put(&stack[i], &slots[i], &args[i], &err) != KHUB_OK)
+            return give_up_arguments(op, stack, i, err.message);
+    for (; i < op->schema.argument_count; i++)
+        if (khub__stack_put_default(&stack[i], &slots[i], &op->schema, &op->schema.arguments[i].value,
+                                    &err) != KHUB_OK)
+            return give_up_arguments(op, stack, i, err.message);
     return 0;
 }
 
-/* Runs it without autograd, which is this thread's own setting: the host's to have, where libtorch is his. */
-static int32_t run(const khub__torch_operator *op, uint64_t *stack)
+static int32_t dispatch(const khub__torch_operator *op, uint64_t *stack)
 {
-    static _Thread_local int is_off; /* for good: khub opened it, and nothing here turns it on */
-    bool grad = !is_off && khub__shim.grad_is_enabled();
+    return khub__shim.call_versioned
+               ? khub__shim.call_versioned(op->name, op->overload, stack, khub__torch_version)
+               : khub__shim.call(op->name, op->overload, stack);
+}
+
+/* Turns autograd off while it runs; *is_off 1: it stays off. */
+KHUB__RARE static int32_t run_without_autograd(const khub__torch_operator *op, uint64_t *stack, int *is_off)
+{
+    bool grad = khub__shim.grad_is_enabled();
     if (grad) khub__shim.grad_set_enabled(false);
-    int32_t rc = khub__shim.call_versioned
-                     ? khub__shim.call_versioned(op->name, op->overload, stack, khub__torch_version)
-                     : khub__shim.call(op->name, op->overload, stack);
-    is_off = !khub__torch_is_shared();
-    if (grad && !is_off) khub__shim.grad_set_enabled(true);
+    *is_off = !khub__torch_is_shared();
+    int32_t rc = dispatch(op, stack);
+    if (grad && khub__torch_is_shared()) khub__shim.grad_set_enabled(true);
     return rc;
 }
 
-/* All results from `first` on are taken from the stack, whatever happens. */
-static int take_results(const khub__torch_operator *op, khub_value *out, const uint64_t *stack)
+/* Autograd is this thread's own setting: the host's to have, where libtorch is his. */
+static int32_t run(const khub__torch_operator *op, uint64_t *stack)
 {
-    const khub__schema *s = &op->schema;
+    static _Thread_local int is_off; /* for good: khub opened it, and nothing here turns it on */
+    return is_off ? dispatch(op, stack) : run_without_autograd(op, stack, &is_off);
+}
+
+/* Result `i` couldn't be taken; those behind it are still on the stack. */
+KHUB__RARE static int give_up_results(const khub__torch_operator *op, const uint64_t *stack, size_t i,
+                                      const char *words)
+{
+    drop(&op->results[i + 1], &stack[i + 1], op->schema.result_count - i - 1);
+    return raise_result(op, i, words);
+}
+
+static int take_result(const khub__torch_operator *op, khub_value *out, const uint64_t *stack, size_t i)
+{
     khub_error err;
     err.code = 0;
     err.message[0] = 0;
-    size_t i = 0;
-    int rc = KHUB_OK;
-    for (; rc == KHUB_OK && i < s->result_count; i++)
-        rc = khub__stack_take(&out[i], &s->results[i].type, stack[i], &err);
-    if (rc == KHUB_OK) return 0;
-    for (size_t k = i; k < s->result_count; k++)
-        khub__stack_drop(&s->results[k].type, stack[k]);
-    return raise_result(op, i - 1, err.message);
+    int rc = op->results[i].take(out, &op->results[i], stack[i], &err);
+    return rc == KHUB_OK ? 0 : give_up_results(op, stack, i, err.message);
 }
 
-static int take_several(const khub__torch_operator *op, khub_value *result, const uint64_t *stack)
+KHUB__RARE static int take_several(const khub__torch_operator *op, khub_value *result, const uint64_t *stack)
 {
     khub_value *items;
     void *array = khub__array_object(op->schema.result_count, &items);
     if (!array) {
-        for (size_t i = 0; i < op->schema.result_count; i++)
-            khub__stack_drop(&op->schema.results[i].type, stack[i]);
+        drop(op->results, stack, op->schema.result_count);
         return khub_raise("MemoryError", "%s: no memory for the results", op->key);
     }
-    if (take_results(op, items, stack) != 0) {
+    for (size_t i = 0; i < op->schema.result_count; i++) {
+        if (take_result(op, &items[i], stack, i) == 0) continue;
         khub__object_release(array);
         return -1;
     }
@@ -193,23 +235,33 @@ static int call_on(const khub__torch_operator *op, uint64_t *stack, const khub_v
     if (put_arguments(op, stack, args, n) != 0) return -1;
     if (run(op, stack) != 0) return raise_failed(op);
     if (op->schema.result_count == 0) return 0;
-    return op->schema.result_count == 1 ? take_results(op, result, stack) : take_several(op, result, stack);
+    return op->schema.result_count == 1 ? take_result(op, result, stack, 0) : take_several(op, result, stack);
+}
+
+/* On memory of the heap, since there are many arguments. */
+KHUB__RARE static int call_on_heap(const khub__torch_operator *op, const khub_value *args, size_t n,
+                                   khub_value *result)
+{
+    uint64_t *stack = khub__malloc(op->places * sizeof(*stack));
+    if (!stack) return khub_raise("MemoryError", "%s: no memory for %zu arguments", op->key, op->places);
+    int rc = call_on(op, stack, args, n, result);
+    khub__free(stack);
+    return rc;
+}
+
+KHUB__RARE static int refuse_call(const khub__torch_operator *op, int32_t n)
+{
+    if (op->refusal)
+        return khub_raise("TypeError", "%s: can't be called: %s (%s)", op->key, op->refusal, op->text);
+    return khub_raise("TypeError", "%s: was given %d arguments, takes %zu (%s)", op->key, (int)n,
+                      op->schema.argument_count, op->text);
 }
 
 int khub__torch_call(void *self, const khub_value *args, int32_t n, khub_value *result)
 {
     const khub__torch_operator *op = self;
-    const khub__schema *s = &op->schema;
-    uint64_t own[ON_STACK], *stack = own;
-    if (op->refusal)
-        return khub_raise("TypeError", "%s: can't be called: %s (%s)", op->key, op->refusal, op->text);
-    if (n < 0 || (size_t)n > s->argument_count)
-        return khub_raise("TypeError", "%s: was given %d arguments, takes %zu (%s)", op->key, (int)n,
-                          s->argument_count, op->text);
-    size_t room = s->argument_count > s->result_count ? s->argument_count : s->result_count;
-    if (room > ON_STACK) stack = khub__malloc(room * sizeof(*stack));
-    if (!stack) return khub_raise("MemoryError", "%s: no memory for %zu arguments", op->key, room);
-    int rc = call_on(op, stack, args, (size_t)n, result);
-    if (stack != own) khub__free(stack);
-    return rc;
+    uint64_t stack[ON_STACK];
+    if (op->refusal || n < 0 || (size_t)n > op->schema.argument_count) return refuse_call(op, n);
+    if (op->places > ON_STACK) return call_on_heap(op, args, (size_t)n, result);
+    return call_on(op, stack, args, (size_t)n, result);
 }

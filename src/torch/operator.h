@@ -4,6 +4,7 @@
 
 #include "torch/operators.h"
 #include "torch/schema.h"
+#include "torch/stack.h"
 
 struct khub__torch_operator {
     char *key;      /* "aten::silu.out" */
@@ -13,10 +14,11 @@ struct khub__torch_operator {
     char *keys;     /* "CPU Meta ": dispatch keys, with a space behind each */
     char *refusal;  /* why it can't be called; NULL: it can */
     khub__schema schema;
-    int gives_tensors; /* 1: a result may share an argument's memory */
+    khub__stack_slot *arguments, *results; /* of the schema's, in one piece of memory */
+    size_t places;                         /* that a call needs on the stack */
 };
 
-/* Decides why an operator can't be called; 0, or -1: no memory. call.c. */
-int khub__torch_judge(khub__torch_operator *op);
+/* Decides why an operator can't be called, and how its values are passed; 0, or -1: no memory. call.c. */
+int khub__torch_prepare(khub__torch_operator *op);
 
 #endif

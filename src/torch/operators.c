@@ -92,6 +92,7 @@ static void operator_free(khub__torch_operator *op)
     khub__free(op->text);
     khub__free(op->keys);
     khub__free(op->refusal);
+    khub__free(op->arguments);
     khub__free(op);
 }
 
@@ -123,13 +124,6 @@ static int read_schema(khub__torch_operator *op, const char *state, int *has, kh
     return khub__schema_parse(&op->schema, op->text, err);
 }
 
-static int returns_tensors(const khub__schema *schema)
-{
-    for (size_t i = 0; i < schema->result_count; i++)
-        if (schema->results[i].type.kind == KHUB__SCHEMA_TENSOR) return 1;
-    return 0;
-}
-
 /* *out is NULL when the operator isn't there or has no schema. */
 static int operator_make(khub__torch_operator **out, const char *key, const char *name, const char *overload,
                          khub_error *err)
@@ -145,11 +139,10 @@ static int operator_make(khub__torch_operator **out, const char *key, const char
         op->overload = khub__strdup(overload);
         op->keys = keys_of(state.data);
         rc = read_schema(op, state.data, &has, err);
-        op->gives_tensors = returns_tensors(&op->schema);
     }
     string_free(&state);
     if (rc == KHUB_OK &&
-        (!op || !op->key || !op->name || !op->overload || !op->keys || (has && khub__torch_judge(op) != 0)))
+        (!op || !op->key || !op->name || !op->overload || !op->keys || (has && khub__torch_prepare(op) != 0)))
         rc = khub__fail_memory(err, "reading an operator");
     if (rc == KHUB_OK && has)
         *out = op;

@@ -9,6 +9,10 @@
 
 #include <stdbool.h>
 
+/* Of a function that is kept out of line, so that a call that succeeds neither jumps around it nor saves
+ * registers for it. */
+#define KHUB__RARE __attribute__((cold))
+
 typedef struct khub__aten_tensor khub__aten_tensor; /* AtenTensorHandle: an at::Tensor on the heap */
 typedef struct khub__aten_list khub__aten_list;     /* StableListHandle */
 typedef struct khub__aten_string khub__aten_string; /* StringHandle */

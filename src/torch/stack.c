@@ -8,22 +8,19 @@
 
 #include <stdlib.h>
 
-/* A type without some of what it is wrapped in: the first `wraps` are left. */
-typedef struct inner {
-    const khub__schema_type *type;
-    int wraps;
-    int shares;
-} inner;
+typedef khub__stack_slot slot;
 
 /* What it is wrapped in; t->wraps isn't 0. */
-static const khub__schema_wrap *outer(const inner *t)
+static const khub__schema_wrap *outer(const slot *t)
 {
     return &t->type->wraps[t->wraps - 1];
 }
 
-static inner unwrap(const inner *t)
+static slot slot_of(const khub__schema_type *type, int wraps, int shares);
+
+static slot unwrap(const slot *t)
 {
-    return (inner){t->type, t->wraps - 1, t->shares};
+    return slot_of(t->type, t->wraps - 1, t->shares);
 }
 
 static const char *kind_of_value(const khub_value *v)
@@ -46,7 +43,7 @@ static const char *kind_of_value(const khub_value *v)
     return "an object";
 }
 
-static int fail_kind(const inner *t, const khub_value *v, khub_error *err)
+static int fail_kind(const slot *t, const khub_value *v, khub_error *err)
 {
     khub__schema_type shown = *t->type;
     khub__text text = {0};
@@ -68,7 +65,7 @@ static int fail_old(khub_error *err, const char *what, const char *since)
     return khub__fail(err, KHUB_E_UNSUPPORTED, "%s can be passed from Torch %s on", what, since);
 }
 
-static int put_tensor(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_tensor(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     const khub_tensor *tensor = khub_value_tensor(v);
     khub__aten_tensor *handle;
@@ -79,14 +76,14 @@ static int put_tensor(uint64_t *out, const inner *t, const khub_value *v, khub_e
     return rc;
 }
 
-static int put_int(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_int(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     if (v->type != KHUB_TYPE_INT && v->type != KHUB_TYPE_BOOL) return fail_kind(t, v, err);
     *out = v->as.bits;
     return KHUB_OK;
 }
 
-static int put_float(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_float(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     double f = v->type == KHUB_TYPE_FLOAT ? v->as.f64 : (double)v->as.i64;
     if (v->type != KHUB_TYPE_FLOAT && v->type != KHUB_TYPE_INT && v->type != KHUB_TYPE_BOOL)
@@ -95,7 +92,7 @@ static int put_float(uint64_t *out, const inner *t, const khub_value *v, khub_er
     return KHUB_OK;
 }
 
-static int put_bool(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_bool(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     if (v->type != KHUB_TYPE_BOOL) return fail_kind(t, v, err);
     *out = v->as.i64 != 0;
@@ -111,7 +108,7 @@ static int put_text(uint64_t *out, const char *text, size_t length, khub_error *
     return KHUB_OK;
 }
 
-static int put_str(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_str(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     size_t length;
     const char *text = khub_value_text(v, &length);
@@ -126,7 +123,7 @@ static int put_number(uint64_t *out, int32_t number, const char *kind, const cha
                : khub__fail(err, KHUB_E_INVAL, "is \"%.60s\", which is no %s of this libtorch", name, kind);
 }
 
-static int put_dtype(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_dtype(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     khub_dtype dtype = v->as.dtype;
     const char *text = khub_value_text(v, NULL);
@@ -162,7 +159,7 @@ static int parse_device(khub_device *out, const char *text, size_t length)
     return 0;
 }
 
-static int put_device(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_device(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     khub_device device = v->as.device;
     size_t length;
@@ -177,7 +174,7 @@ static int put_device(uint64_t *out, const inner *t, const khub_value *v, khub_e
                                     (int)device.type);
 }
 
-static int put_layout(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_layout(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     size_t length;
     const char *text = khub_value_text(v, &length);
@@ -185,7 +182,7 @@ static int put_layout(uint64_t *out, const inner *t, const khub_value *v, khub_e
                 : fail_kind(t, v, err);
 }
 
-static int put_memory_format(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_memory_format(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     size_t length;
     const char *text = khub_value_text(v, &length);
@@ -193,22 +190,13 @@ static int put_memory_format(uint64_t *out, const inner *t, const khub_value *v,
                 : fail_kind(t, v, err);
 }
 
-static int put_other(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_other(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     (void)out;
     return fail_kind(t, v, err); /* of these only None can be passed, where it is allowed */
 }
 
-static int (*const putters[])(uint64_t *out, const inner *t, const khub_value *v, khub_error *err) = {
-    [KHUB__SCHEMA_OTHER] = put_other,     [KHUB__SCHEMA_TENSOR] = put_tensor,
-    [KHUB__SCHEMA_INT] = put_int,         [KHUB__SCHEMA_FLOAT] = put_float,
-    [KHUB__SCHEMA_BOOL] = put_bool,       [KHUB__SCHEMA_STR] = put_str,
-    [KHUB__SCHEMA_DTYPE] = put_dtype,     [KHUB__SCHEMA_DEVICE] = put_device,
-    [KHUB__SCHEMA_LAYOUT] = put_layout,   [KHUB__SCHEMA_MEMORY_FORMAT] = put_memory_format,
-    [KHUB__SCHEMA_GENERATOR] = put_other,
-};
-
-static void drop(const inner *t, uint64_t from);
+static void drop(const slot *t, uint64_t from);
 
 /* A list that grows. */
 static int new_list(khub__aten_list **out, size_t count, khub_error *err)
@@ -218,14 +206,14 @@ static int new_list(khub__aten_list **out, size_t count, khub_error *err)
 }
 
 /* `rc` of making the item; takes it. */
-static int push(khub__aten_list *list, const inner *item, uint64_t value, int rc, khub_error *err)
+static int push(khub__aten_list *list, const slot *item, uint64_t value, int rc, khub_error *err)
 {
     if (rc != KHUB_OK || khub__shim.list_push(list, value) == 0) return rc;
     drop(item, value);
     return fail_shim(err, "list");
 }
 
-static int end_list(uint64_t *out, const inner *t, khub__aten_list *list, int rc)
+static int end_list(uint64_t *out, const slot *t, khub__aten_list *list, int rc)
 {
     *out = (uint64_t)(uintptr_t)list;
     if (rc != KHUB_OK) drop(t, *out);
@@ -233,7 +221,7 @@ static int end_list(uint64_t *out, const inner *t, khub__aten_list *list, int rc
 }
 
 /* An optional that holds `value`, which it takes. */
-static int wrap_optional(uint64_t *out, const inner *item, uint64_t value, khub_error *err)
+static int wrap_optional(uint64_t *out, const slot *item, uint64_t value, khub_error *err)
 {
     uint64_t *box = NULL;
     if (khub__shim.new_value)
@@ -249,37 +237,35 @@ static int wrap_optional(uint64_t *out, const inner *item, uint64_t value, khub_
     return KHUB_OK;
 }
 
-static int put(uint64_t *out, const inner *t, const khub_value *v, khub_error *err);
-
-static int put_optional(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_optional(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
-    inner item = unwrap(t);
+    slot item = unwrap(t);
     uint64_t value = 0;
     *out = 0;
     if (v->type == KHUB_TYPE_NONE) return KHUB_OK;
-    int rc = put(&value, &item, v, err);
+    int rc = item.put(&value, &item, v, err);
     return rc == KHUB_OK ? wrap_optional(out, &item, value, err) : rc;
 }
 
-static int put_values(uint64_t *out, const inner *t, const khub_value *items, size_t count, size_t step,
+static int put_values(uint64_t *out, const slot *t, const khub_value *items, size_t count, size_t step,
                       khub_error *err)
 {
-    inner item = unwrap(t);
+    slot item = unwrap(t);
     khub__aten_list *list;
     int rc = new_list(&list, count, err);
     if (rc != KHUB_OK) return rc;
     for (size_t i = 0; rc == KHUB_OK && i < count; i++) {
         uint64_t value = 0;
-        rc = put(&value, &item, &items[i * step], err);
+        rc = item.put(&value, &item, &items[i * step], err);
         rc = push(list, &item, value, rc, err);
     }
     return end_list(out, t, list, rc);
 }
 
-static int put_ints(uint64_t *out, const inner *t, const int64_t *items, size_t count, size_t step,
+static int put_ints(uint64_t *out, const slot *t, const int64_t *items, size_t count, size_t step,
                     khub_error *err)
 {
-    inner item = unwrap(t);
+    slot item = unwrap(t);
     khub__aten_list *list;
     int rc = new_list(&list, count, err);
     if (rc != KHUB_OK) return rc;
@@ -296,7 +282,7 @@ static int is_ints(const khub_tensor *t)
            (t->data || t->shape[0] == 0) && (!t->strides || t->strides[0] >= 0);
 }
 
-static int put_list_of_ints(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_list_of_ints(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     const khub_tensor *tensor = khub_value_tensor(v);
     if (is_ints(tensor)) {
@@ -314,26 +300,13 @@ static int put_list_of_ints(uint64_t *out, const inner *t, const khub_value *v, 
     return fail_kind(t, v, err);
 }
 
-static int put_list(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
+static int put_list(uint64_t *out, const slot *t, const khub_value *v, khub_error *err)
 {
     size_t count;
     const khub_value *items = khub_value_items(v, &count);
     if (items) return put_values(out, t, items, count, 1, err);
     if (t->wraps == 1 && t->type->kind == KHUB__SCHEMA_INT) return put_list_of_ints(out, t, v, err);
     return fail_kind(t, v, err);
-}
-
-static int put(uint64_t *out, const inner *t, const khub_value *v, khub_error *err)
-{
-    if (t->wraps == 0) return putters[t->type->kind](out, t, v, err);
-    return outer(t)->is_list ? put_list(out, t, v, err) : put_optional(out, t, v, err);
-}
-
-int khub__stack_put(uint64_t *out, const khub__schema_type *type, const khub_value *value, int shares,
-                    khub_error *err)
-{
-    inner t = {type, type->wrap_count, shares};
-    return put(out, &t, value, err);
 }
 
 static int fail_default(khub_error *err)
@@ -348,7 +321,7 @@ static int has_number(khub__schema_kind kind)
 }
 
 /* A default that isn't wrapped. Its texts have a NUL behind them; a name is also written without quotes. */
-static int put_default_base(uint64_t *out, const inner *t, const khub__schema_value *d, khub_error *err)
+static int put_default_base(uint64_t *out, const slot *t, const khub__schema_value *d, khub_error *err)
 {
     khub__schema_kind kind = t->type->kind;
     char name[32] = "";
@@ -371,18 +344,18 @@ static int put_default_base(uint64_t *out, const inner *t, const khub__schema_va
     } else if (d->kind != KHUB__SCHEMA_VALUE_INT) {
         return fail_default(err);
     }
-    return putters[kind](out, t, &v, err);
+    return t->put(out, t, &v, err);
 }
 
-static int put_default(uint64_t *out, const inner *t, const khub__schema *schema, const khub__schema_value *d,
+static int put_default(uint64_t *out, const slot *t, const khub__schema *schema, const khub__schema_value *d,
                        khub_error *err);
 
-static int put_default_list(uint64_t *out, const inner *t, const khub__schema *schema,
+static int put_default_list(uint64_t *out, const slot *t, const khub__schema *schema,
                             const khub__schema_value *d, khub_error *err)
 {
     int is_list = d->kind == KHUB__SCHEMA_VALUE_LIST; /* else one for each: int[2] x=0 */
     int64_t count = is_list ? (int64_t)d->count : outer(t)->size;
-    inner item = unwrap(t);
+    slot item = unwrap(t);
     khub__aten_list *list;
     if (count < 0) return fail_default(err);
     int rc = new_list(&list, (size_t)count, err);
@@ -395,12 +368,12 @@ static int put_default_list(uint64_t *out, const inner *t, const khub__schema *s
     return end_list(out, t, list, rc);
 }
 
-static int put_default(uint64_t *out, const inner *t, const khub__schema *schema, const khub__schema_value *d,
+static int put_default(uint64_t *out, const slot *t, const khub__schema *schema, const khub__schema_value *d,
                        khub_error *err)
 {
     if (t->wraps == 0) return put_default_base(out, t, d, err);
     if (outer(t)->is_list) return put_default_list(out, t, schema, d, err);
-    inner item = unwrap(t);
+    slot item = unwrap(t);
     uint64_t value = 0;
     *out = 0;
     if (d->kind == KHUB__SCHEMA_NONE) return KHUB_OK;
@@ -408,12 +381,11 @@ static int put_default(uint64_t *out, const inner *t, const khub__schema *schema
     return rc == KHUB_OK ? wrap_optional(out, &item, value, err) : rc;
 }
 
-int khub__stack_put_default(uint64_t *out, const khub__schema *schema, const khub__schema_argument *argument,
-                            khub_error *err)
+int khub__stack_put_default(uint64_t *out, const slot *t, const khub__schema *schema,
+                            const khub__schema_value *value, khub_error *err)
 {
-    inner t = {&argument->type, argument->type.wrap_count, 0};
-    if (argument->value.kind == KHUB__SCHEMA_NO_VALUE) return khub__fail(err, KHUB_E_INVAL, "is missing");
-    return put_default(out, &t, schema, &argument->value, err);
+    if (value->kind == KHUB__SCHEMA_NO_VALUE) return khub__fail(err, KHUB_E_INVAL, "is missing");
+    return put_default(out, t, schema, value, err);
 }
 
 /* The value that an optional holds, which is now the caller's. */
@@ -440,21 +412,21 @@ static uint64_t list_at(khub__aten_list *list, size_t i)
     return value;
 }
 
-static void drop_list(const inner *t, khub__aten_list *list)
+static void drop_list(const slot *t, khub__aten_list *list)
 {
-    inner item = unwrap(t);
+    slot item = unwrap(t);
     size_t count = list_size(list);
     for (size_t i = 0; i < count; i++)
         drop(&item, list_at(list, i));
     khub__shim.delete_list(list);
 }
 
-static void drop(const inner *t, uint64_t from)
+static void drop(const slot *t, uint64_t from)
 {
     if (t->wraps && outer(t)->is_list) {
         drop_list(t, (khub__aten_list *)(uintptr_t)from);
     } else if (t->wraps) {
-        inner item = unwrap(t);
+        slot item = unwrap(t);
         if (from) drop(&item, open_optional(from));
     } else if (t->type->kind == KHUB__SCHEMA_TENSOR) {
         khub__shim.delete_tensor((khub__aten_tensor *)(uintptr_t)from);
@@ -463,16 +435,44 @@ static void drop(const inner *t, uint64_t from)
     }
 }
 
-void khub__stack_drop(const khub__schema_type *type, uint64_t from)
+void khub__stack_drop(const slot *t, uint64_t from)
 {
-    inner t = {type, type->wrap_count, 0};
-    drop(&t, from);
+    drop(t, from);
 }
 
-static int take_str(khub_value *out, khub__aten_string *string, khub_error *err)
+static int take_tensor(khub_value *out, const slot *t, uint64_t from, khub_error *err)
 {
+    int is_view = t->type->alias.at && !t->type->writes;
+    return khub__torch_tensor_give(out, (khub__aten_tensor *)(uintptr_t)from, is_view, err);
+}
+
+static int take_int(khub_value *out, const slot *t, uint64_t from, khub_error *err)
+{
+    (void)t, (void)err;
+    *out = khub_value_of(KHUB_TYPE_INT, from);
+    return KHUB_OK;
+}
+
+static int take_float(khub_value *out, const slot *t, uint64_t from, khub_error *err)
+{
+    (void)t, (void)err;
+    *out = khub_value_of(KHUB_TYPE_FLOAT, from);
+    return KHUB_OK;
+}
+
+static int take_bool(khub_value *out, const slot *t, uint64_t from, khub_error *err)
+{
+    (void)t, (void)err;
+    *out = khub_arg_bool((uint8_t)from != 0);
+    return KHUB_OK;
+}
+
+static int take_str(khub_value *out, const slot *t, uint64_t from, khub_error *err)
+{
+    khub__aten_string *string = (khub__aten_string *)(uintptr_t)from;
     size_t length = 0;
     const char *data = "";
+    (void)t;
     khub__shim.string_length(string, &length);
     khub__shim.string_data(string, &data);
     int rc = khub__value_of_text(out, data, length);
@@ -480,71 +480,59 @@ static int take_str(khub_value *out, khub__aten_string *string, khub_error *err)
     return rc == 0 ? KHUB_OK : khub__fail_memory(err, "taking a string from libtorch");
 }
 
-static int take_name(khub_value *out, const char *name, int32_t number, khub_error *err)
+static int take_name(khub_value *out, const char *name, uint64_t from, khub_error *err)
 {
     if (!name)
         return khub__fail(err, KHUB_E_UNSUPPORTED, "is libtorch's number %d, which khub doesn't know",
-                          (int)number);
+                          (int)(uint32_t)from);
     *out = khub_arg_string(name); /* static */
     return KHUB_OK;
 }
 
-static int take_dtype(khub_value *out, int32_t number, khub_error *err)
+static int take_dtype(khub_value *out, const slot *t, uint64_t from, khub_error *err)
 {
-    khub_dtype dtype = khub__torch_dtype_of(number);
-    if (!dtype.bits) return take_name(out, NULL, number, err);
+    khub_dtype dtype = khub__torch_dtype_of((int32_t)(uint32_t)from);
+    (void)t;
+    if (!dtype.bits) return take_name(out, NULL, from, err);
     out->type = KHUB_TYPE_DTYPE;
     out->as.dtype = dtype;
     return KHUB_OK;
 }
 
-static int take_device(khub_value *out, uint64_t from, khub_error *err)
+static int take_device(khub_value *out, const slot *t, uint64_t from, khub_error *err)
 {
     int32_t number, index;
+    (void)t;
     khub__torch_unpack_device(&number, &index, from);
     khub_device device = {khub__torch_device_of(number), index < 0 ? 0 : index};
-    if (!device.type) return take_name(out, NULL, number, err);
+    if (!device.type) return take_name(out, NULL, (uint32_t)number, err);
     out->type = KHUB_TYPE_DEVICE;
     out->as.device = device;
     return KHUB_OK;
 }
 
-static int take_base(khub_value *out, const khub__schema_type *type, uint64_t from, khub_error *err)
+static int take_layout(khub_value *out, const slot *t, uint64_t from, khub_error *err)
 {
-    int32_t number = (int32_t)(uint32_t)from;
-    switch (type->kind) {
-    case KHUB__SCHEMA_TENSOR:
-        return khub__torch_tensor_give(out, (khub__aten_tensor *)(uintptr_t)from,
-                                       type->alias.at && !type->writes, err);
-    case KHUB__SCHEMA_INT:
-        *out = khub_arg_int((int64_t)from);
-        return KHUB_OK;
-    case KHUB__SCHEMA_FLOAT:
-        *out = khub_value_of(KHUB_TYPE_FLOAT, from);
-        return KHUB_OK;
-    case KHUB__SCHEMA_BOOL:
-        *out = khub_arg_bool((uint8_t)from != 0);
-        return KHUB_OK;
-    case KHUB__SCHEMA_STR:
-        return take_str(out, (khub__aten_string *)(uintptr_t)from, err);
-    case KHUB__SCHEMA_DTYPE:
-        return take_dtype(out, number, err);
-    case KHUB__SCHEMA_DEVICE:
-        return take_device(out, from, err);
-    case KHUB__SCHEMA_LAYOUT:
-        return take_name(out, khub__torch_layout_of(number), number, err);
-    case KHUB__SCHEMA_MEMORY_FORMAT:
-        return take_name(out, khub__torch_memory_format_of(number), number, err);
-    default:
-        return khub__fail(err, KHUB_E_UNSUPPORTED, "is of a type that khub can't take");
-    }
+    (void)t;
+    return take_name(out, khub__torch_layout_of((int32_t)(uint32_t)from), from, err);
 }
 
-static int take(khub_value *out, const inner *t, uint64_t from, khub_error *err);
-
-static int take_list(khub_value *out, const inner *t, khub__aten_list *list, khub_error *err)
+static int take_memory_format(khub_value *out, const slot *t, uint64_t from, khub_error *err)
 {
-    inner item = unwrap(t);
+    (void)t;
+    return take_name(out, khub__torch_memory_format_of((int32_t)(uint32_t)from), from, err);
+}
+
+static int take_other(khub_value *out, const slot *t, uint64_t from, khub_error *err)
+{
+    (void)out, (void)t, (void)from;
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "is of a type that khub can't take");
+}
+
+static int take_list(khub_value *out, const slot *t, uint64_t from, khub_error *err)
+{
+    khub__aten_list *list = (khub__aten_list *)(uintptr_t)from;
+    slot item = unwrap(t);
     size_t count = list_size(list);
     khub_value *items;
     void *array = khub__array_object(count, &items);
@@ -555,30 +543,54 @@ static int take_list(khub_value *out, const inner *t, khub__aten_list *list, khu
     int rc = KHUB_OK;
     for (size_t i = 0; i < count; i++) {
         if (rc == KHUB_OK)
-            rc = take(&items[i], &item, list_at(list, i), err);
+            rc = item.take(&items[i], &item, list_at(list, i), err);
         else
             drop(&item, list_at(list, i));
     }
     khub__shim.delete_list(list);
     out->type = KHUB_TYPE_ARRAY;
     out->as.ptr = array;
-    return rc;
-}
-
-static int take(khub_value *out, const inner *t, uint64_t from, khub_error *err)
-{
-    if (t->wraps == 0) return take_base(out, t->type, from, err);
-    if (outer(t)->is_list) return take_list(out, t, (khub__aten_list *)(uintptr_t)from, err);
-    if (!from) return KHUB_OK;
-    inner item = unwrap(t);
-    return take(out, &item, open_optional(from), err);
-}
-
-int khub__stack_take(khub_value *out, const khub__schema_type *type, uint64_t from, khub_error *err)
-{
-    inner t = {type, type->wrap_count, 0};
-    *out = khub_arg_none();
-    int rc = take(out, &t, from, err);
     if (rc != KHUB_OK) khub_value_release(out);
     return rc;
+}
+
+static int take_optional(khub_value *out, const slot *t, uint64_t from, khub_error *err)
+{
+    if (!from) return KHUB_OK;
+    slot item = unwrap(t);
+    return item.take(out, &item, open_optional(from), err);
+}
+
+/* A type that is wrapped in nothing. */
+static const struct {
+    int (*put)(uint64_t *out, const slot *t, const khub_value *v, khub_error *err);
+    int (*take)(khub_value *out, const slot *t, uint64_t from, khub_error *err);
+} kinds[] = {
+    [KHUB__SCHEMA_OTHER] = {put_other, take_other},
+    [KHUB__SCHEMA_TENSOR] = {put_tensor, take_tensor},
+    [KHUB__SCHEMA_INT] = {put_int, take_int},
+    [KHUB__SCHEMA_FLOAT] = {put_float, take_float},
+    [KHUB__SCHEMA_BOOL] = {put_bool, take_bool},
+    [KHUB__SCHEMA_STR] = {put_str, take_str},
+    [KHUB__SCHEMA_DTYPE] = {put_dtype, take_dtype},
+    [KHUB__SCHEMA_DEVICE] = {put_device, take_device},
+    [KHUB__SCHEMA_LAYOUT] = {put_layout, take_layout},
+    [KHUB__SCHEMA_MEMORY_FORMAT] = {put_memory_format, take_memory_format},
+    [KHUB__SCHEMA_GENERATOR] = {put_other, take_other},
+};
+
+static slot slot_of(const khub__schema_type *type, int wraps, int shares)
+{
+    slot t = {kinds[type->kind].put, kinds[type->kind].take, type, wraps, shares};
+    if (wraps) {
+        int is_list = type->wraps[wraps - 1].is_list;
+        t.put = is_list ? put_list : put_optional;
+        t.take = is_list ? take_list : take_optional;
+    }
+    return t;
+}
+
+khub__stack_slot khub__stack_slot_of(const khub__schema_type *type, int shares)
+{
+    return slot_of(type, type->wrap_count, shares);
 }

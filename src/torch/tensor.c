@@ -7,7 +7,7 @@
 
 enum { MAX_NDIM = 64 }; /* libtorch's own limit for most operators */
 
-static int fail_shape(const khub_tensor *t, khub_error *err)
+KHUB__RARE static int fail_shape(const khub_tensor *t, khub_error *err)
 {
     if (t->ndim > MAX_NDIM)
         return khub__fail(err, KHUB_E_INVAL, "has %d dimensions, at most %d can be passed", (int)t->ndim,
@@ -18,42 +18,48 @@ static int fail_shape(const khub_tensor *t, khub_error *err)
                       t->data ? ", which is none" : " and no data");
 }
 
-static int fail_device(const khub_tensor *t, khub_error *err)
+KHUB__RARE static int fail_device(const khub_tensor *t, khub_error *err)
 {
     return khub__fail(err, KHUB_E_UNSUPPORTED, "is on a device of DLPack's type %d, %s", (int)t->device.type,
                       khub__torch_device(t->device.type) < 0 ? "which libtorch doesn't know"
                                                              : "and libtorch was opened for the CPU alone");
 }
 
-/* Row-major strides, and whether the shape can be read at all. */
-static int row_major(int64_t *strides, const khub_tensor *t)
+KHUB__RARE static int fail_stride(const khub_tensor *t, int32_t i, khub_error *err)
+{
+    return khub__fail(err, KHUB_E_INVAL, "has a negative stride (%lld, of dimension %d)",
+                      (long long)t->strides[i], (int)i);
+}
+
+KHUB__RARE static int fail_dtype(const khub_tensor *t, khub_error *err)
+{
+    char text[32];
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "is of %s, which libtorch hasn't",
+                      khub_dtype_name(t->dtype, text));
+}
+
+KHUB__RARE static int fail_wrap(khub_error *err)
+{
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "can't be passed: %s",
+                      khub__shim.what ? khub__shim.what() : "libtorch says why on stderr");
+}
+
+/* Its strides, of at least 0 since libtorch has no others, or row-major ones; and whether it has data where
+ * there are elements. */
+static int read_strides(int64_t *strides, const khub_tensor *t, khub_error *err)
 {
     int64_t step = 1;
+    int is_empty = 0, is_huge = 0;
+    if (t->ndim < 0 || t->ndim > MAX_NDIM || (t->ndim > 0 && !t->shape)) return fail_shape(t, err);
     for (int32_t i = t->ndim; i-- > 0;) {
-        strides[i] = step;
-        if (t->shape[i] < 0) return 0;
-        if (t->shape[i] > 1 && __builtin_mul_overflow(step, t->shape[i], &step)) return 0;
+        int64_t size = t->shape[i];
+        strides[i] = t->strides ? t->strides[i] : step;
+        if (size < 0) return fail_shape(t, err);
+        if (strides[i] < 0) return fail_stride(t, i, err);
+        is_empty |= size == 0;
+        if (size > 1) is_huge |= __builtin_mul_overflow(step, size, &step);
     }
-    return 1;
-}
-
-/* Strides of at least 0: libtorch has no others. */
-static int check_strides(const khub_tensor *t, const int64_t *strides, khub_error *err)
-{
-    for (int32_t i = 0; i < t->ndim; i++) {
-        if (t->shape[i] < 0) return fail_shape(t, err);
-        if (strides[i] < 0)
-            return khub__fail(err, KHUB_E_INVAL, "has a negative stride (%lld, of dimension %d)",
-                              (long long)strides[i], (int)i);
-    }
-    return KHUB_OK;
-}
-
-static int needs_data(const khub_tensor *t)
-{
-    for (int32_t i = 0; i < t->ndim; i++)
-        if (t->shape[i] == 0) return 0;
-    return 1;
+    return (is_huge && !t->strides) || (!t->data && !is_empty) ? fail_shape(t, err) : KHUB_OK;
 }
 
 /* A tensor that came back: laid out as tvm-ffi's, with what it owns behind. */
@@ -78,41 +84,33 @@ static void give_up_owner(void *data, void *owner)
 /* Since 2.11 libtorch can be told whom the memory belongs to; before, what came from it shares its storage.
  */
 static int wrap(khub__aten_tensor **out, const khub_tensor *t, const int64_t *strides, int32_t dtype,
-                int32_t device, void *owner)
+                int32_t device, int32_t index, void *owner)
 {
     void *data = t->data ? (char *)t->data + t->byte_offset : NULL;
-    int32_t index =
-        device == khub__torch_device(KHUB_DEVICE_CPU) ? -1 : t->device.id; /* as ATen's own have it */
-    int32_t strided = 0;                                                   /* at::Layout's first */
-    if (owner && !khub__shim.from_blob && khub__object_is(owner, destroy_tensor))
+    int32_t strided = 0; /* at::Layout's first */
+    if (khub__shim.from_blob) {
+        int keeps = owner && data;
+        if (keeps) khub__object_retain(owner);
+        return khub__shim.from_blob(data, t->ndim, t->shape, strides, 0, dtype, device, index, out, strided,
+                                    NULL, 0, keeps ? give_up_owner : NULL, owner);
+    }
+    if (owner && khub__object_is(owner, destroy_tensor))
         return khub__shim.reinterpret(((tensor_object *)owner)->own, t->ndim, t->shape, strides, 0, out);
-    if (!owner || !data || !khub__shim.from_blob)
-        return khub__shim.from_blob_2(data, t->ndim, t->shape, strides, 0, dtype, device, index, out, strided,
-                                      NULL, 0);
-    khub__object_retain(owner);
-    return khub__shim.from_blob(data, t->ndim, t->shape, strides, 0, dtype, device, index, out, strided, NULL,
-                                0, give_up_owner, owner);
+    return khub__shim.from_blob_2(data, t->ndim, t->shape, strides, 0, dtype, device, index, out, strided,
+                                  NULL, 0);
 }
 
 int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void *owner, khub_error *err)
 {
-    int64_t own[MAX_NDIM];
-    const int64_t *strides = t->strides ? t->strides : own;
-    if (t->ndim < 0 || t->ndim > MAX_NDIM || (t->ndim > 0 && !t->shape)) return fail_shape(t, err);
-    if (!t->strides && !row_major(own, t)) return fail_shape(t, err);
-    int rc = check_strides(t, strides, err);
+    int64_t strides[MAX_NDIM];
+    int rc = read_strides(strides, t, err);
     if (rc != KHUB_OK) return rc;
-    if (!t->data && needs_data(t)) return fail_shape(t, err);
     int32_t dtype = khub__torch_dtype(t->dtype), device = khub__torch_device(t->device.type);
-    char text[32];
-    if (dtype < 0)
-        return khub__fail(err, KHUB_E_UNSUPPORTED, "is of %s, which libtorch hasn't",
-                          khub_dtype_name(t->dtype, text));
-    if (device < 0 || (device != khub__torch_device(KHUB_DEVICE_CPU) && !khub__torch_is_open(1)))
-        return fail_device(t, err);
-    if (wrap(out, t, strides, dtype, device, owner) == 0) return KHUB_OK;
-    return khub__fail(err, KHUB_E_UNSUPPORTED, "can't be passed: %s",
-                      khub__shim.what ? khub__shim.what() : "libtorch says why on stderr");
+    int is_cpu = device == khub__torch_device(KHUB_DEVICE_CPU);
+    if (dtype < 0) return fail_dtype(t, err);
+    if (device < 0 || (!is_cpu && !khub__torch_is_open(1))) return fail_device(t, err);
+    int32_t index = is_cpu ? -1 : t->device.id; /* as ATen's own have it */
+    return wrap(out, t, strides, dtype, device, index, owner) == 0 ? KHUB_OK : fail_wrap(err);
 }
 
 /* Where it is. NULL, or what it is that no khub_tensor can be. */
