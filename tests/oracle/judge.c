@@ -1,10 +1,12 @@
 /* Answers questions about builds, one JSON object a line, so that a test can ask thousands in one process:
  *   {"platform": {…}, "names": […]}          -> [{"name": …, "decision": …, "reason": …}, …] in order of
- * preference
+ * preference; with "archs": {NAME: […]} a build also has to hold code for the machine's GPU
  *   {"cuda": "9.0+PTX", "device": "12.0"}    -> "fits", "other" or "unreadable"
  *   {"metadata": "TEXT"}                     -> null, or the message of the refusal */
+#include "base/error.h"
 #include "kernel/metadata.h"
 #include "variant/archs.h"
+#include "variant/choice.h"
 
 #include <khub/khub.h>
 
@@ -24,6 +26,26 @@ static khub_platform *read_platform(const json_t *object)
     return platform;
 }
 
+typedef struct look_context {
+    const json_t *archs; /* by name */
+    const khub_platform *platform;
+} look_context;
+
+static int look(void *user, khub__verdict *verdict, const char *text, const khub__variant_name *name,
+                khub_error *err)
+{
+    const look_context *context = user;
+    const json_t *list = json_object_get(context->archs, text);
+    const char *entries[16];
+    size_t count = json_array_size(list);
+    if (count == 0) return KHUB_OK;
+    if (count > sizeof(entries) / sizeof(*entries)) return khub__fail(err, KHUB_E_INVAL, "too many");
+    for (size_t i = 0; i < count; i++)
+        entries[i] = json_string_value(json_array_get(list, i));
+    khub__archs_decide(verdict, name, context->platform, entries, count);
+    return KHUB_OK;
+}
+
 static json_t *choose(const json_t *question)
 {
     const json_t *list = json_object_get(question, "names");
@@ -33,7 +55,8 @@ static json_t *choose(const json_t *question)
         names[i] = json_string_value(json_array_get(list, i));
     khub_platform *platform = read_platform(json_object_get(question, "platform"));
     khub_choice *choice = NULL;
-    if (khub_choose(&choice, names, count, platform, NULL) != KHUB_OK) exit(1);
+    look_context context = {json_object_get(question, "archs"), platform};
+    if (khub__choose(&choice, names, count, platform, look, &context, NULL) != KHUB_OK) exit(1);
     json_t *answer = json_array();
     const khub_decision *d;
     for (size_t i = 0; (d = khub_choice_at(choice, i)); i++)

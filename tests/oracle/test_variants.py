@@ -7,15 +7,18 @@ import random
 import re
 import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from kernels import Metadata
-from kernels.archs import _cuda_arch_supports
+from kernels.archs import _cuda_arch_supports, _supports_cuda_capability
 from kernels.backends import CANN, CPU, CUDA, TPU, XPU, Metal, Neuron, ROCm
 from kernels.variants import NoarchVariant, VariantAccepted, _resolve_variant_for_system, parse_variant
 from packaging.version import Version
 
-CASES = 5000
+CASES = 2500
+EACH = 100  # repositories for each machine of platforms/
+MACHINES = sorted((Path(os.environ["KHUB_SOURCE"]) / "platforms").glob("*.json"))
 JUDGE = os.path.join(os.environ["KHUB_BINARY"], "tests", "oracle_judge")
 
 
@@ -132,6 +135,14 @@ def version_of(platform, key):
     return Version(platform[key]) if platform.get(key) else None
 
 
+def peer_resolve(platform, names):
+    return _resolve_variant_for_system(
+        variants=[peer_parse(n) for n in names], selected_backend=peer_backend(platform["backend"]),
+        cpu=platform["arch"], os=platform["os"], torch_version=version_of(platform, "torch"),
+        torch_cxx11_abi=platform.get("torch_cxx11_abi"), tvm_ffi_version=version_of(platform, "tvm_ffi"),
+        macos_version=version_of(platform, "macos"))
+
+
 # The rule that a reason is about, in the peer's words and in khub's.
 PEER_RULES = {"CPU": r"CPU \(", "OS": r"OS \(", "framework": r"Torch version|Torch stable ABI|tvm-ffi version", "ABI": r"Torch CXX11",
               "backend": r"backend \(|CUDA version", "macOS": r"Metal kernels"}
@@ -151,11 +162,7 @@ def expected(platform, names):
     understood = [n for n in names if GRAMMAR.fullmatch(n)]
     for name in understood:
         assert peer_parse(name) is not None, f"only khub understands {name!r}"
-    _, trace = _resolve_variant_for_system(
-        variants=[peer_parse(n) for n in understood], selected_backend=peer_backend(platform["backend"]),
-        cpu=platform["arch"], os=platform["os"], torch_version=version_of(platform, "torch"),
-        torch_cxx11_abi=platform.get("torch_cxx11_abi"), tvm_ffi_version=version_of(platform, "tvm_ffi"),
-        macos_version=version_of(platform, "macos"))
+    _, trace = peer_resolve(platform, understood)
     name_of = {id(peer_parse(n)): n for n in understood}
     groups = {(accepted, noarch): [] for accepted in (True, False) for noarch in (False, True)}
     for decision in trace:
@@ -204,6 +211,105 @@ def test_every_pair_of_builds_in_order():
     questions = [{"platform": platform, "names": list(pair)} for pair in itertools.permutations(names, 2)]
     for question, answer in zip(questions, judge(questions)):
         assert found(answer) == expected(platform, question["names"])
+
+
+# ---- the machines that come with khub ----
+
+# docs/variants.md: where khub's choice differs from the package's, by the number of the rule there. (6 isn't about choosing: what
+# the machine is, is given here.)
+DIFFERENCES = {
+    "1": "of builds of equal rank",
+    "2": "Python builds that fit",
+    "3": "names that it skips, or in which it finds empty or strange words",
+    "4": "a version that is written in an unusual way",
+    "5": "GPU architectures",
+    "5, nothing readable": "a list that holds nothing readable",
+}
+
+
+def make_archs(rng, platform):
+    """What a build's metadata.json says that it was compiled for: mostly for this machine too, or nothing that anybody can read."""
+    own = platform["archs"][0]
+    if rng.random() < 0.06:
+        return ["sm_later"]
+    if not own.startswith("gfx"):
+        listed = rng.sample(["7.5", "8.0", "8.6", "8.9", "9.0a", "10.0f", "12.0", "9.0+PTX"], 3)
+        return listed + [own] if rng.random() < 0.6 else listed
+    base = own.partition(":")[0]
+    listed = rng.sample(["gfx908", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"], 3)
+    return listed + [base] if rng.random() < 0.6 else listed
+
+
+def peer_runs(platform, archs):
+    """Its check when the build is loaded."""
+    device = platform["archs"][0]
+    if device.startswith("gfx"):
+        return device.partition(":")[0] in archs
+    return _supports_cuda_capability(archs, tuple(int(part) for part in device.split(".")))
+
+
+def difference(platform, archs, theirs, ours):
+    """The rule of docs/variants.md by which these two choices differ; None: they are the same, and in the same directory."""
+    if theirs == ours:
+        return "4" if theirs and peer_parse(theirs).variant_str != theirs else None
+    if not GRAMMAR.fullmatch(theirs):
+        return "3"
+    if isinstance(peer_parse(theirs), NoarchVariant):
+        return "2"
+    if theirs in archs and not peer_runs(platform, archs[theirs]):
+        return "5"
+    if archs.get(theirs) == ["sm_later"]:
+        return "5, nothing readable"
+    assert peer_parse(theirs).variant_str == peer_parse(ours).variant_str, (theirs, ours)  # of one rank
+    return "1"
+
+
+def our_choice(platform, names, archs):
+    """The first that fits by its name and holds code for the GPU, by the peer's words."""
+    for name, decision, _ in expected(platform, names):
+        if decision == "accepted" and (name not in archs or (archs[name] != ["sm_later"] and peer_runs(platform, archs[name]))):
+            return name
+    return None
+
+
+def make_repository(rng, platform):
+    """Builds and what those for a GPU say they were compiled for. Some have a version written in two ways."""
+    names = [make_name(rng, platform) for _ in range(rng.randint(1, 10))]
+    names += [re.sub(r"-(cu|rocm|xpu|cann)(?=[1-9])", r"-\g<1>" + rng.choice(["0", "0000"]), name) for name in names if rng.random() < 0.1]
+    names = list(dict.fromkeys(names))
+    rng.shuffle(names)
+    gpu = [n for n in names if GRAMMAR.fullmatch(n) and re.search(r"-(cu|rocm)\d", n)]
+    return names, {name: make_archs(rng, platform) for name in gpu} if platform.get("archs") else {}
+
+
+def test_choice_on_every_machine():
+    rng = random.Random(20250302)
+    questions = []
+    for machine in MACHINES:
+        platform = json.loads(machine.read_text())
+        for _ in range(EACH):
+            names, archs = make_repository(rng, platform)
+            questions.append({"platform": platform, "names": names, "archs": archs})
+    assert len(questions) >= 5000
+    seen, chosen = Counter(), {machine.stem: 0 for machine in MACHINES}
+    for i, (question, answer) in enumerate(zip(questions, judge(questions))):
+        platform, names, archs = question["platform"], question["names"], question["archs"]
+        ours = next((d["name"] for d in answer if d["decision"] == "accepted"), None)
+        assert ours == our_choice(platform, names, archs), question
+        fits, _ = peer_resolve(platform, [n for n in names if peer_parse(n)])
+        theirs = next((n for n in names if fits and peer_parse(n) is fits[0]), None)
+        seen[difference(platform, archs, theirs, ours)] += 1
+        chosen[MACHINES[i // EACH].stem] += ours is not None
+    assert set(seen) == {None, *DIFFERENCES}, seen  # each happens, and nothing else
+    assert seen[None] > len(questions) / 2, seen
+    # Metal kernels need macOS 26: nothing fits there
+    assert [machine for machine, count in chosen.items() if count < EACH / 20] == ["m1-macos-15"], chosen
+
+
+def test_differences_are_listed():
+    text = (Path(os.environ["KHUB_SOURCE"]) / "docs" / "variants.md").read_text()
+    for rule, words in DIFFERENCES.items():
+        assert re.search(rf"^\| {rule[0]} \|.*{re.escape(words)}", text, re.MULTILINE), rule
 
 
 # ---- architectures ----
