@@ -1,4 +1,5 @@
-/* What isn't a libtorch that can be opened. With one: test_torch.c. */
+/* What isn't a libtorch that can be opened, and what is opened of one: with the real one test_torch.c, here
+ * tests/fake/torch_whole.c beside a libtorch.so for CUDA. */
 #include "unit.h"
 
 #include "torch/library.h"
@@ -44,4 +45,51 @@ START_TEST(too_old)
 }
 END_TEST
 
-UNIT("torch_open", nothing_there, too_old)
+/* Where its libraries are in this process; NULL: nowhere. */
+static void *here(const char *name, const char *symbol)
+{
+    void *handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    return handle ? dlsym(handle, symbol) : NULL;
+}
+
+static const char *whole(const char *name)
+{
+    static char paths[2][4096];
+    static int turn;
+    char *path = paths[turn ^= 1];
+    snprintf(path, sizeof(paths[0]), "%s/tests/fake/torch/whole/%s", getenv("KHUB_BINARY"), name);
+    return path;
+}
+
+/* Only libtorch_cpu, and ours in place of libtorch.so; the real one when a kernel for CUDA comes. */
+START_TEST(for_the_cpu)
+{
+    khub__torch_set_threads(3); /* said before it is open */
+    ck_khub_ok(open_at(whole("libtorch_cpu.so"), "2.15.0", 0), &err);
+    ck_assert(khub__torch_is_open(0) && !khub__torch_is_open(1) && !khub__torch_is_shared());
+    ck_assert_ptr_null(dlopen(whole("libtorch.so"), RTLD_LAZY | RTLD_NOLOAD));
+    ck_assert_ptr_nonnull(here("libtorch.so", "PyModule_Create2"));
+    int (*threads)(void);
+    void *symbol = here(whole("libtorch_cpu.so"), "fake_threads");
+    memcpy(&threads, &symbol, sizeof(threads));
+    ck_assert_int_eq(threads(), 3);
+    khub__torch_set_threads(2);
+    ck_assert_int_eq(threads(), 2);
+    ck_khub_ok(open_at(whole("libtorch_cpu.so"), "2.15.0", 1), &err);
+    ck_assert(khub__torch_is_open(1));
+    ck_assert_ptr_nonnull(here(whole("libtorch.so"), "fake_piece"));
+    ck_assert_int_eq(threads(), 2); /* asked once */
+}
+END_TEST
+
+/* A kernel finds the real one by the name libtorch.so, and Python's functions. */
+START_TEST(for_cuda)
+{
+    ck_khub_ok(open_at(whole("libtorch_cpu.so"), "2.15.0", 1), &err);
+    ck_assert(khub__torch_is_open(0) && khub__torch_is_open(1));
+    ck_assert_ptr_nonnull(here("libtorch.so", "fake_piece"));
+    ck_assert_ptr_nonnull(dlsym(RTLD_DEFAULT, "PyModule_Create2"));
+}
+END_TEST
+
+UNIT("torch_open", nothing_there, too_old, for_the_cpu, for_cuda)
