@@ -128,6 +128,7 @@ static void load_proven(void *user)
         khub__proof_content(&proven, &proof, NULL, 0, &err) != KHUB_OK ||
         khub__entrance_open(&entrance, &proven, j->build, "bench.so", &err) != KHUB_OK)
         stop(err.message);
+    if (!khub__proven_still(&proven)) stop("somebody writes to it");
     void *handle = dlopen(entrance.path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) stop(dlerror());
     khub__entrance_close(&entrance, handle);
@@ -141,7 +142,7 @@ static void load_without_receipt(void *user)
 {
     job *j = user;
     char path[800];
-    snprintf(path, sizeof(path), "%s/receipts/" COMMIT "/" VARIANT ".txt", j->store.folder);
+    snprintf(path, sizeof(path), "%s/receipt." COMMIT "." VARIANT ".txt", j->store.folder);
     unlink(path);
     load_proven(j);
 }

@@ -6,11 +6,14 @@
 char *khub__path_join(const char *dir, const char *name)
 {
     if (name[0] == '/' || !dir[0]) return khub__strdup(name);
-    khub__text path = {0};
-    khub__text_add(&path, dir);
-    if (dir[strlen(dir) - 1] != '/') khub__text_add(&path, "/");
-    khub__text_add(&path, name);
-    return khub__text_take(&path);
+    size_t length = strlen(dir), more = strlen(name);
+    if (dir[length - 1] == '/') length--;
+    char *path = khub__malloc(length + 1 + more + 1);
+    if (!path) return NULL;
+    memcpy(path, dir, length);
+    path[length] = '/';
+    memcpy(path + length + 1, name, more + 1);
+    return path;
 }
 
 char *khub__path_parent(const char *path)

@@ -50,7 +50,7 @@ int khub__disk_touch(const khub__store *store, const char *path);
 /* 1: `path` (absolute), links followed, is inside the cache. */
 int khub__disk_inside(const khub__store *store, const char *path);
 
-/* khub__path_is_ours of FOLDER/PATH. What lies above is looked at once a second. */
+/* khub__path_is_ours of FOLDER/PATH, or with "" of FOLDER. What lies above is looked at once a second. */
 int khub__disk_is_ours(const khub__store *store, const char *path, khub_error *err);
 
 /* "PATH: can't WHAT: …" by errno; for a cache that can't be written it names the cache and what to do. */

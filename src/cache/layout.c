@@ -16,6 +16,26 @@ int khub__layout_of_commit(char out[KHUB__LAYOUT_MAX], const char *dir, const ch
     return KHUB_OK;
 }
 
+static const char receipt[] = "receipt.";
+
+int khub__layout_receipt(char out[KHUB__LAYOUT_MAX], const char *commit, const char *build, khub_error *err)
+{
+    size_t length = strlen(build);
+    if (!khub__is_commit(commit)) return khub__fail(err, KHUB_E_INVAL, "\"%.70s\" isn't a commit", commit);
+    if (!khub__is_repo_path(build, length) || strchr(build, '/') || length > 200)
+        return khub__fail(err, KHUB_E_INVAL, "\"%.200s\" isn't a build to make a file for", build);
+    char *end = stpcpy(stpcpy(out, receipt), commit);
+    stpcpy(stpcpy(stpcpy(end, "."), build), ".txt");
+    return KHUB_OK;
+}
+
+int khub__layout_is_receipt_of(const char *name, const char *commit)
+{
+    size_t before = strlen(receipt), length = strlen(commit);
+    return !strncmp(name, receipt, before) && !strncmp(name + before, commit, length) &&
+           name[before + length] == '.';
+}
+
 int khub__layout_ref(char out[KHUB__LAYOUT_MAX], const char *revision, khub_error *err)
 {
     if (!khub__is_repo_path(revision, strlen(revision)))

@@ -13,6 +13,11 @@ enum { KHUB__LAYOUT_MAX = 1700 };
 int khub__layout_of_commit(char out[KHUB__LAYOUT_MAX], const char *dir, const char *commit, const char *path,
                            khub_error *err);
 
+/* "receipt.COMMIT.BUILD.txt": in the repository's folder itself, so that nobody needs to look who may write
+ * to yet another directory. Those of a commit begin alike. KHUB_E_INVAL. */
+int khub__layout_receipt(char out[KHUB__LAYOUT_MAX], const char *commit, const char *build, khub_error *err);
+int khub__layout_is_receipt_of(const char *name, const char *commit); /* 1: it is one of this commit */
+
 /* refs/REV. KHUB_E_INVAL. */
 int khub__layout_ref(char out[KHUB__LAYOUT_MAX], const char *revision, khub_error *err);
 

@@ -1,6 +1,7 @@
 /* Removing what isn't wanted any more. The order keeps what is seen whole: refs before the snapshot that they
  * name, a snapshot at once, a blob after the last snapshot that showed it. */
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "cache/layout.h"
 #include "cache/link.h"
@@ -44,6 +45,17 @@ static void choose_blobs(plan *p)
     }
 }
 
+static int take_out_receipts(const khub__store *store, const char *commit, khub_error *err)
+{
+    char **names = NULL;
+    size_t count = 0;
+    int rc = khub__dir_list(&names, &count, store->folder, err);
+    for (size_t i = 0; rc == KHUB_OK && i < count; i++)
+        if (khub__layout_is_receipt_of(names[i], commit)) rc = khub__take_out_file(store, names[i], err);
+    khub__free(names);
+    return rc;
+}
+
 static int take_out_snapshot(const plan *p, const khub_cached_revision *revision, khub_error *err)
 {
     khub__store store = khub__scan_store(p->cache, p->repo);
@@ -55,8 +67,7 @@ static int take_out_snapshot(const plan *p, const khub_cached_revision *revision
     if (rc == KHUB_OK) rc = khub__take_out_tree(&store, path, err);
     snprintf(path, sizeof(path), ".no_exist/%s", revision->commit);
     if (rc == KHUB_OK) rc = khub__take_out_tree(&store, path, err);
-    snprintf(path, sizeof(path), "receipts/%s", revision->commit);
-    if (rc == KHUB_OK) rc = khub__take_out_tree(&store, path, err);
+    if (rc == KHUB_OK) rc = take_out_receipts(&store, revision->commit, err);
     snprintf(path, sizeof(path), "trees/%s.json", revision->commit);
     if (rc == KHUB_OK) rc = khub__take_out_file(&store, path, err);
     snprintf(path, sizeof(path), "moved/%s", revision->commit);

@@ -291,8 +291,8 @@ static int see_link(scan *s, const char *directory, khub_error *err)
 
 static int see_links(scan *s, khub_error *err)
 {
-    static const char *const directories[] = {"",          "/blobs",     "/moved", "/.no_exist",
-                                              "/receipts", "/snapshots", "/refs",  "/trees"};
+    static const char *const directories[] = {"",           "/blobs", "/moved", "/.no_exist",
+                                              "/snapshots", "/refs",  "/trees"};
     int rc = KHUB_OK;
     for (size_t i = 0; rc == KHUB_OK && i < sizeof(directories) / sizeof(*directories); i++)
         rc = see_link(s, directories[i], err);

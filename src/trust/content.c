@@ -147,14 +147,14 @@ static void take_files(khub__receipt_entry *to, const check *c)
         to[i] = (khub__receipt_entry){c->items[i].path, c->items[i].name, c->items[i].identity};
 }
 
-/* Whether nothing changed since the receipt was written. */
-static int believe(check *c, int *believed)
+/* Whether the files are as the receipt has them. */
+static int believe_files(check *c, int as_blobs, int *believed)
 {
     const khub__receipt *receipt = &c->with.proof->receipt;
     int rc = KHUB_OK;
-    *believed = receipt->text && (!c->with.claim || khub__receipt_digest(receipt));
+    *believed = 1;
     for (size_t i = 0; rc == KHUB_OK && *believed && i < c->count; i++)
-        rc = khub__item_look(&c->with, &c->items[i], believed);
+        rc = khub__item_look(&c->with, &c->items[i], as_blobs, believed);
     if (rc == KHUB_OK && *believed) {
         khub__receipt_entry *now = khub__calloc(c->count + 1, sizeof(*now));
         if (!now) return no_memory(c->with.err);
@@ -162,7 +162,20 @@ static int believe(check *c, int *believed)
         *believed = khub__receipt_has_files(receipt, now, c->count);
         khub__free(now);
     }
-    if (rc == KHUB_OK && !*believed) khub__proof_again(c->with.proof);
+    return rc;
+}
+
+/* Whether nothing changed since the receipt was written; *listed: the directories neither. Then each link
+ * leads where it led, and where all files are links that is to the blobs. */
+static int believe(check *c, int *believed, int *listed)
+{
+    const khub__proof *proof = c->with.proof;
+    *believed = *listed = 0;
+    if (!proof->receipt.text || (c->with.claim && !khub__receipt_digest(&proof->receipt))) return KHUB_OK;
+    *listed = khub__receipt_has_directories(&proof->receipt, proof->build);
+    int rc = *listed ? believe_files(c, 1, believed) : KHUB_OK;
+    if (rc == KHUB_OK && !*believed) rc = believe_files(c, 0, believed);
+    *listed = *listed && *believed;
     return rc;
 }
 
@@ -273,9 +286,9 @@ static void accept_files(const check *c, const char *how)
         named += c->items[i].name[0] != 0;
     }
     if (listed == c->count)
-        khub__trust_add(proof->trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_ACCEPTED,
-                        "%s: the %zu files of build/%s are what commit %s says%s", proof->about, c->count,
-                        proof->variant, proof->commit, how);
+        khub__trust_add_parts(proof->trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_ACCEPTED,
+                              (const char *const[]){proof->about, ": all files of build/", proof->variant,
+                                                    " are what commit ", proof->commit, " says", how, NULL});
     else if (named)
         khub__trust_add(proof->trust, KHUB__ABOUT_CONTENT, KHUB_TRUST_ACCEPTED,
                         "%s: %zu of the %zu files of build/%s are what their names in the cache say; there "
@@ -295,8 +308,9 @@ static void accept(const check *c, int believed)
             "known: %s",
             proof->about, proof->commit, proof->foreign);
     else if (c->with.claim)
-        khub__trust_add(proof->trust, KHUB__ABOUT_DIGEST, KHUB_TRUST_ACCEPTED,
-                        "%s: the digest in metadata.json holds%s", proof->about, how);
+        khub__trust_add_parts(
+            proof->trust, KHUB__ABOUT_DIGEST, KHUB_TRUST_ACCEPTED,
+            (const char *const[]){proof->about, ": the digest in metadata.json holds", how, NULL});
     note_others(c);
 }
 
@@ -328,9 +342,7 @@ static int judge(khub__proven *out, check *c)
 {
     int believed = 0, listed = 0;
     int rc = take_items(c);
-    if (rc == KHUB_OK) rc = believe(c, &believed);
-    if (rc == KHUB_OK)
-        listed = believed && khub__receipt_has_directories(&c->with.proof->receipt, c->with.proof->build);
+    if (rc == KHUB_OK) rc = believe(c, &believed, &listed);
     if (rc == KHUB_OK && !listed) rc = check_list(c);
     if (rc == KHUB_OK && !believed) {
         khub__receipt_free(&c->with.proof->receipt); /* it is of other files */

@@ -26,8 +26,10 @@ typedef struct khub__held {
  * on another's file, nor on every file system. KHUB_E_NOTFOUND, KHUB_E_FORMAT (no regular file), KHUB_E_IO;
  * then there is nothing to drop. */
 int khub__hold(khub__held *out, const char *path, khub_error *err);
-/* The same, but a link at the end of the path isn't followed (KHUB_E_FORMAT). */
-int khub__hold_no_link(khub__held *out, const char *path, khub_error *err);
+/* Opens one to be read at once, without a lease; a link at the end of the path isn't followed
+ * (KHUB_E_FORMAT).
+ */
+int khub__hold_loosely(khub__held *out, const char *path, khub_error *err);
 
 /* Puts a copy in memory in its place, of what the file is just now; hash it after that. KHUB_E_NOSPACE,
  * KHUB_E_IO; then it is as it was. */

@@ -115,12 +115,12 @@ static int is_held(const khub__item *it)
     return it->is_library || it->is_layers;
 }
 
-/* It is used after it was hashed: until then nobody may be able to write to it. Of a library, which may be
- * large, no copy is made where nothing is loaded. */
-static int must_copy(const khub__proving *with, const khub__item *it)
+/* It is used after it was hashed: until then nobody may be able to write to it (who uses it asks again). Of a
+ * library, which may be large, no copy is made where nothing is loaded. */
+static int must_copy(const khub__proving *with, const khub__item *it, int still)
 {
     int is_used = it->is_layers || (it->is_library && !with->proof->whole);
-    return is_used && !it->held.copied && (with->copy || it->others || !khub__held_still(&it->held));
+    return is_used && !it->held.copied && (with->copy || it->others || !still);
 }
 
 static int hash_held(const khub__proving *with, khub__item *it, const char *path)
@@ -137,11 +137,11 @@ static int hash_held(const khub__proving *with, khub__item *it, const char *path
 
 static int prove(const khub__proving *with, khub__item *it, const char *path)
 {
-    int rc = must_copy(with, it) ? khub__held_copy(&it->held, path, with->err) : KHUB_OK;
+    int rc = must_copy(with, it, it->held.leased) ? khub__held_copy(&it->held, path, with->err) : KHUB_OK;
     size_t before = with->proof->damaged_count;
     if (rc == KHUB_OK) rc = hash_held(with, it, path);
     if (rc == KHUB_OK && with->proof->damaged_count == before &&
-        must_copy(with, it)) { /* the lease was lost */
+        must_copy(with, it, khub__held_still(&it->held))) { /* the lease was lost */
         rc = khub__held_copy(&it->held, path, with->err);
         if (rc == KHUB_OK) rc = hash_held(with, it, path);
     }
@@ -149,13 +149,18 @@ static int prove(const khub__proving *with, khub__item *it, const char *path)
     return rc;
 }
 
+static void note_held(khub__item *it)
+{
+    it->identity = it->held.file;
+    it->others = it->held.others;
+}
+
 static int hold(const khub__proving *with, khub__item *it, const char *path)
 {
     khub_error why = {0};
     khub__held_drop(&it->held);
     int rc = khub__hold(&it->held, path, &why);
-    it->identity = it->held.file;
-    it->others = it->held.others;
+    note_held(it);
     if (rc == KHUB_OK || rc == KHUB_E_NOMEM) return rc == KHUB_OK ? rc : no_memory(with->err);
     if (rc == KHUB_E_NOTFOUND) return damage(with, it, "isn't there");
     if (rc == KHUB_E_FORMAT) return damage(with, it, "isn't a file");
@@ -174,17 +179,24 @@ int khub__item_prove(const khub__proving *with, khub__item *it)
     return rc;
 }
 
-int khub__item_look(const khub__proving *with, khub__item *it, int *fit)
+static char *blob_path(const khub__proving *with, const khub__item *it)
 {
-    char *path = full_path(with, it);
+    char *blobs = khub__path_join(with->proof->store->folder, "blobs");
+    char *path = blobs ? khub__path_join(blobs, it->name) : NULL;
+    khub__free(blobs);
+    return path;
+}
+
+int khub__item_look(const khub__proving *with, khub__item *it, int as_blob, int *fit)
+{
+    char *path = as_blob ? blob_path(with, it) : full_path(with, it);
     if (!path) return no_memory(with->err);
-    int rc = KHUB_OK;
-    if (is_held(it))
-        rc = hold(with, it, path);
-    else if (khub__identify(&it->identity, &it->others, path, 0) != 0)
-        it->others = 1;
-    *fit = rc == KHUB_OK && it->name[0] && !it->others && !with->proof->damaged_count && !must_copy(with, it);
+    khub__held_drop(&it->held);
+    int there = is_held(it) ? khub__hold(&it->held, path, NULL) == KHUB_OK
+                            : khub__identify(&it->identity, &it->others, path, 0) == 0;
+    if (is_held(it)) note_held(it);
+    *fit = there && it->name[0] && !it->others && !must_copy(with, it, it->held.leased);
     khub__copy(it->content, sizeof(it->content), it->name);
     khub__free(path);
-    return rc;
+    return KHUB_OK;
 }

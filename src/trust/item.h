@@ -29,7 +29,9 @@ typedef struct khub__proving {
 /* Hashes it and compares: what is wrong is damage (khub__proof_damage). KHUB_E_IO, KHUB_E_NOMEM. */
 int khub__item_prove(const khub__proving *with, khub__item *it);
 
-/* Looks at it as it is now, without reading it; a library is held. *fit 0: nothing can be believed of it. */
-int khub__item_look(const khub__proving *with, khub__item *it, int *fit);
+/* Looks at it as it is now, without reading it; a library is held. *fit 0: it isn't believed.
+ * `as_blob`: at the blob of its name, where a link in the build leads as long as the build's directories are
+ * as they were: a shorter way. KHUB_E_NOMEM. */
+int khub__item_look(const khub__proving *with, khub__item *it, int as_blob, int *fit);
 
 #endif

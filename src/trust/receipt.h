@@ -1,4 +1,4 @@
-/* What was proven about a build and needn't be proven again while nothing changes: receipts/COMMIT/BUILD.txt
+/* What was proven about a build and needn't be proven again while nothing changes: receipt.COMMIT.BUILD.txt
  * in the repository's folder of the cache, a line for each fact. A receipt isn't parsed but compared: it
  * counts when it is, byte for byte, what would be written about the files as they are now. */
 #ifndef TRUST_RECEIPT_H

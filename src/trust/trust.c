@@ -90,6 +90,27 @@ static void add(khub_trust *trust, const char *about, khub_trust_decision decisi
     if (trust->count > MAX_REASONS) add_more(trust, decision);
 }
 
+/* `words` are the caller's. */
+static void decide(khub_trust *trust, const char *about, khub_trust_decision decision, const char *words)
+{
+    if (!trust) return;
+    if (decision == KHUB_TRUST_REFUSED) trust->refused = 1;
+    add(trust, about, decision, khub__strdup(words));
+}
+
+void khub__trust_add_parts(khub_trust *trust, const char *about, khub_trust_decision decision,
+                           const char *const *parts)
+{
+    char words[MAX_WORDS];
+    size_t length = 0;
+    for (; *parts; parts++) {
+        khub__copy(words + length, sizeof(words) - length, *parts);
+        length += strlen(words + length);
+    }
+    words[length] = 0;
+    decide(trust, about, decision, words);
+}
+
 void khub__trust_add(khub_trust *trust, const char *about, khub_trust_decision decision, const char *format,
                      ...)
 {
@@ -98,9 +119,7 @@ void khub__trust_add(khub_trust *trust, const char *about, khub_trust_decision d
     va_start(args, format);
     vsnprintf(words, sizeof(words), format, args);
     va_end(args);
-    if (!trust) return;
-    if (decision == KHUB_TRUST_REFUSED) trust->refused = 1;
-    add(trust, about, decision, khub__strdup(words));
+    decide(trust, about, decision, words);
 }
 
 void khub__trust_take_signature(khub_trust *trust, khub_signature *signature)

@@ -23,6 +23,11 @@ int khub__trust_new(khub_trust **out, khub_trust_level level, khub_error *err);
 void khub__trust_add(khub_trust *trust, const char *about, khub_trust_decision decision, const char *format,
                      ...) KHUB_PRINTF(4, 5);
 
+/* The same without a format: the words are those of `parts`, up to a NULL, one behind the other. For what is
+ * said of each kernel that is loaded: printf would take longer than a look at a file. */
+void khub__trust_add_parts(khub_trust *trust, const char *about, khub_trust_decision decision,
+                           const char *const *parts);
+
 /* Takes over what the signature's verdict holds, and zeroes `signature`. */
 void khub__trust_take_signature(khub_trust *trust, khub_signature *signature);
 

@@ -109,7 +109,7 @@ static void check_proven(int copied)
 
 static int has_receipt(void)
 {
-    return access(below("%s/receipts/" COMMIT "/%s", VARIANT ".txt"), F_OK) == 0;
+    return access(below("%s/receipt." COMMIT ".%s", VARIANT ".txt"), F_OK) == 0;
 }
 
 /* Lets the times of all files and directories grow old enough to be relied on. */
@@ -136,7 +136,7 @@ START_TEST(a_receipt_is_kept_and_counts)
     check_proven(0);
     check_proven(1);
     ck_assert(is_believed());
-    unlink(below("%s/receipts/" COMMIT "/%s", VARIANT ".txt"));
+    unlink(below("%s/receipt." COMMIT ".%s", VARIANT ".txt"));
     ck_assert(!is_believed() && is_believed());
     json_object_set_new(json_object_get(digest, "files"), "a.so", json_string("other")); /* of another time */
     ck_assert(is_believed()); /* the digest is metadata.json's, whose name the receipt has */
@@ -154,7 +154,7 @@ START_TEST(a_receipt_of_something_else)
     settle();
     check_proven(0);
     ck_assert(is_believed());
-    const char *path = below("%s/receipts/" COMMIT "/%s", VARIANT ".txt");
+    const char *path = below("%s/receipt." COMMIT ".%s", VARIANT ".txt");
     static const char *const changes[] = {"s/^repository .*/repository org\\/other/",
                                           "s/^commit ./commit f/",
                                           "s/^build ./build x/",

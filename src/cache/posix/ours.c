@@ -59,8 +59,9 @@ static int is_plainly_ours(char full[KHUB__DISK_PATH_MAX], size_t length)
 int khub__disk_is_ours(const khub__store *store, const char *path, khub_error *err)
 {
     char full[KHUB__DISK_PATH_MAX];
-    if (khub__disk_path(full, store, path) != 0) return khub__fail(err, KHUB_E_IO, "%s: is too long", path);
     int rc = check_folder(store->folder, err);
-    if (rc != KHUB_OK || is_plainly_ours(full, strlen(store->folder))) return rc;
+    if (rc != KHUB_OK || !*path) return rc;
+    if (khub__disk_path(full, store, path) != 0) return khub__fail(err, KHUB_E_IO, "%s: is too long", path);
+    if (is_plainly_ours(full, strlen(store->folder))) return rc;
     return khub__path_is_ours(NULL, full, err); /* which says what is wrong */
 }

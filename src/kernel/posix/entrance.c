@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,7 +45,12 @@ static void name_number(char out[PATH_MAX], int fd, unsigned number)
         *at++ = '/';
         if (number & 1) *at++ = '.';
     }
-    snprintf(at, 20, "/%d", fd);
+    char digits[12], *first = digits + sizeof(digits); /* printf takes longer than opening the file */
+    *--first = 0;
+    do
+        *--first = (char)('0' + fd % 10);
+    while ((fd /= 10) != 0);
+    stpcpy(stpcpy(at, "/"), first);
 }
 
 /* How often a search path goes up from where the library is: so many directories must be between it and what
@@ -163,11 +169,13 @@ static void rename_loaded(void *handle, const char *opened, const char *build, c
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* two threads may have come to one library */
     struct link_map *map;
-    char real[PATH_MAX];
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || write_path(real, "%s/%s", build, name) != 0) return;
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return;
     pthread_mutex_lock(&lock);
-    char *kept = strcmp(map->l_name, opened) == 0 ? strdup(real) : NULL; /* the loader's, for good */
-    if (kept) map->l_name = kept;
+    if (strcmp(map->l_name, opened) == 0) {
+        char *real = malloc(strlen(build) + 1 + strlen(name) + 1); /* the loader's, for good */
+        if (real) stpcpy(stpcpy(stpcpy(real, build), "/"), name);
+        if (real) map->l_name = real;
+    }
     pthread_mutex_unlock(&lock);
 }
 

@@ -103,7 +103,7 @@ static int above_zero(int fd)
     return other;
 }
 
-static int hold(khub__held *out, const char *path, int more, khub_error *err)
+static int open_and_look(khub__held *out, const char *path, int more, khub_error *err)
 {
     memset(out, 0, sizeof(*out));
     /* O_NONBLOCK: a pipe that nobody writes to must not stop us before we know that it is one */
@@ -111,7 +111,7 @@ static int hold(khub__held *out, const char *path, int more, khub_error *err)
     if (out->fd < 0 && (more & O_NOFOLLOW) && errno == ELOOP)
         return khub__fail(err, KHUB_E_FORMAT, "%s: is a link, not a file", path);
     if (out->fd < 0) return khub__fail_errno(err, path, "open it");
-    out->leased = lease(out->fd);
+    if (!(more & O_NOFOLLOW)) out->leased = lease(out->fd);
     int rc = look(out, path, err);
     if (rc != KHUB_OK) khub__held_drop(out);
     return rc;
@@ -119,12 +119,12 @@ static int hold(khub__held *out, const char *path, int more, khub_error *err)
 
 int khub__hold(khub__held *out, const char *path, khub_error *err)
 {
-    return hold(out, path, 0, err);
+    return open_and_look(out, path, 0, err);
 }
 
-int khub__hold_no_link(khub__held *out, const char *path, khub_error *err)
+int khub__hold_loosely(khub__held *out, const char *path, khub_error *err)
 {
-    return hold(out, path, O_NOFOLLOW, err);
+    return open_and_look(out, path, O_NOFOLLOW, err);
 }
 
 static int copy_bytes(int to, const khub__held *from, uint64_t *copied)
