@@ -25,15 +25,18 @@ static uint64_t random_bits(void)
     return state * UINT64_C(2685821657736338717);
 }
 
-/* Integers, and float8, any that is finite; the elements of b are within 3 of those of a. */
+/* Integers, any, and float8 of size 2^-8 to 2^8, less what e4m3fn hasn't; the elements of b are within 3 of
+ * those of a. */
 static void fill_integers(const job *j, unsigned same)
 {
     for (int64_t i = 0; i < j->count; i++) {
         uint64_t r = random_bits(), off = r % 8 < same ? 0 : r / 8 % 7 - 3;
         int bytes = j->a_dtype.bits / 8;
         r = r >> 8 | r << 56;
-        if (j->a_dtype.code == KHUB_DTYPE_FLOAT8_E4M3FN || j->a_dtype.code == KHUB_DTYPE_FLOAT8_E5M2)
-            r = (r & 0x80) | (8 + (r & 0x7f) % 96);
+        if (j->a_dtype.code == KHUB_DTYPE_FLOAT8_E4M3FN)
+            r = (r & 0x80) | (8 + (r & 0x7f) % 112); /* 2^-6 to 2^8 */
+        else if (j->a_dtype.code == KHUB_DTYPE_FLOAT8_E5M2)
+            r = (r & 0x80) | (28 + (r & 0x3f));
         else /* none so near to the ends that 3 more or less turn it around */
             r = (r | 4) & ~(UINT64_C(1) << (8 * bytes - 2));
         memcpy(j->a + i * bytes, &r, (size_t)bytes);

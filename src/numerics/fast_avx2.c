@@ -2,8 +2,8 @@
  * for.
  *
  * A block is read twice, the second time out of the nearest cache: as integers, for all that is about bits
- * and steps, then as doubles, for the sums. A product that is exact in double may be fused into its sum: that
- * rounds as the two operations do. */
+ * and steps, then as doubles, for the sums (float8 mostly as integers: fast_avx2_float8.c). A product that is
+ * exact in double may be fused into its sum: that rounds as the two operations do. */
 #include "numerics/fast_avx2_rows.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
@@ -314,11 +314,13 @@ KHUB__INLINE void add_all(sums s[2], bounds *worst, khub__format f, const char *
     s[0] = lanes[0], s[1] = lanes[1], *worst = at;
 }
 
-/* The step from numbers as large as this one to the next. */
-KHUB__INLINE double step_at(khub__format f, uint32_t magnitude)
+/* The largest |a - b| there can be of magnitudes up to `biggest` no more than `most` steps apart: numbers lie
+ * the wider apart, the larger they are. */
+KHUB__INLINE double widest(khub__format f, uint32_t biggest, uint32_t most)
 {
-    int exponent = (int)(magnitude >> f.mantissa);
-    return khub__power_of_two((exponent ? exponent : 1) - f.bias - f.mantissa);
+    if (most > 2 * biggest) most = 2 * biggest;
+    uint64_t other = most > biggest ? khub__sign_bit(f) | (most - biggest) : biggest - most;
+    return khub__number_of(f, biggest) - khub__number_of(f, other);
 }
 
 /* A pair d > 0 steps apart, d no more than a binade has: |a - b| is a small multiple of the smaller one's
@@ -332,7 +334,13 @@ KHUB__INLINE block_kind kind_of_block(khub__format f, const khub_comparison *c, 
     if (f.bytes == 4) return ANY; /* 2^23 numbers in a binade: the bound is never reached */
     double steps_of_b = s->least_of_b < binade ? s->least_of_b : binade;
     if (s->most > binade || !(s->most <= c->relative.value * steps_of_b)) return ANY; /* so, too, beside 0 */
-    return s->most * step_at(f, s->biggest) <= c->absolute.value ? NEAR : CLOSE;
+    return widest(f, s->biggest, s->most) <= c->absolute.value ? NEAR : CLOSE;
+}
+
+/* What is missing when these have been added. */
+KHUB__INLINE int add_totals(khub_comparison *c, const double totals[KHUB__LANE_SUMS])
+{
+    return khub__totals_add(c, totals) ? 0 : KHUB__PRODUCT;
 }
 
 /* Adds to the sums. Returns what is missing. */
@@ -348,9 +356,38 @@ KHUB__INLINE int add_sums(khub_comparison *c, khub__format f, const char *a, con
     totals[KHUB__SUM_SQUARE] = khub__lanes_sum(s[0].square, s[1].square);
     totals[KHUB__SUM_A] = khub__lanes_sum(s[0].a, s[1].a);
     totals[KHUB__SUM_B] = kind == EQUAL ? totals[KHUB__SUM_A] : khub__lanes_sum(s[0].b, s[1].b);
-    int missing = khub__totals_add(c, totals) ? 0 : KHUB__PRODUCT;
+    int missing = add_totals(c, totals);
     if (kind == CLOSE) worst.most = _mm256_cmp_pd(worst.most, absolute, _CMP_GT_OQ);
     return missing | (_mm256_movemask_pd(worst.most) ? KHUB__WORSE : 0);
+}
+
+/* The same of float8 in integers; -1: they don't do. */
+KHUB__INLINE int add_integers(khub_comparison *c, khub__format f, const char *a, const char *b, size_t count,
+                              const steps *counted, block_kind kind)
+{
+    double totals[KHUB__LANE_SUMS] = {(double)counted->total};
+    if (f.bytes != 1 || kind == CLOSE || kind == ANY ||
+        !khub__float8_totals(totals, f, a, b, count, counted->biggest, kind == EQUAL))
+        return -1;
+    return add_totals(c, totals);
+}
+
+KHUB__INLINE int add_by_kind(khub_comparison *c, khub__format f, const char *a, const char *b, size_t count,
+                             const steps *counted)
+{
+    const block_kind kind = kind_of_block(f, c, counted);
+    int missing = add_integers(c, f, a, b, count, counted, kind);
+    if (missing >= 0) return missing;
+    switch (kind) {
+    case EQUAL:
+        return add_sums(c, f, a, b, count, counted, EQUAL);
+    case NEAR:
+        return add_sums(c, f, a, b, count, counted, NEAR);
+    case CLOSE:
+        return add_sums(c, f, a, b, count, counted, CLOSE);
+    default:
+        return add_sums(c, f, a, b, count, counted, ANY);
+    }
 }
 
 KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const char *b, size_t count,
@@ -359,20 +396,7 @@ KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const 
     steps s = steps_of(f, a, b, count);
     if (s.biggest > f.largest) return 0;
     int missing = s.most > c->ulp.value ? KHUB__WORSE : 0;
-    switch (kind_of_block(f, c, &s)) {
-    case EQUAL:
-        missing |= add_sums(c, f, a, b, count, &s, EQUAL);
-        break;
-    case NEAR:
-        missing |= add_sums(c, f, a, b, count, &s, NEAR);
-        break;
-    case CLOSE:
-        missing |= add_sums(c, f, a, b, count, &s, CLOSE);
-        break;
-    case ANY:
-        missing |= add_sums(c, f, a, b, count, &s, ANY);
-        break;
-    }
+    missing |= add_by_kind(c, f, a, b, count, &s);
     khub__count_pairs(c, f, a, b, count, s.same, s.least_of_b == 0);
     if (missing) khub__ask_plain_way(c, missing, a, b, count, (size_t)f.bytes, (size_t)f.bytes, read, pairs);
     *tops = s.tops;

@@ -78,6 +78,12 @@ KHUB__INLINE void khub__ask_plain_way(khub_comparison *c, int missing, const cha
     if (missing & KHUB__PRODUCT) khub__lanes_add_product(c, &sums);
 }
 
+/* The sums of a block of finite float8, but for those of steps and products. `biggest` is the largest
+ * magnitude, `equal`: a is b, but for the sign of zeros; otherwise no pair is more steps apart than a binade
+ * has. 0: doubles, added in another order, might come to something else. */
+int khub__float8_totals(double totals[KHUB__LANE_SUMS], khub__format f, const char *a, const char *b,
+                        size_t count, uint32_t biggest, int equal);
+
 extern const khub__fast khub__fast_avx2_float64;
 const khub__fast *khub__fast_avx2_integers(khub_dtype dtype);
 #endif

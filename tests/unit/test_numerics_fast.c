@@ -164,6 +164,47 @@ START_TEST(fast_is_plain)
 }
 END_TEST
 
+/* Magnitudes from a least one to a largest one, of any sign, zeros among them; b no more than `most` steps
+ * off. */
+static void fill_float8(char *a, char *b, unsigned beyond, size_t count, unsigned most)
+{
+    uint64_t r = random_bits();
+    unsigned low = r % beyond, high = low + (unsigned)(r >> 8) % (beyond - low);
+    for (size_t i = 0; i < count; i++) {
+        r = random_bits();
+        unsigned x = low + (unsigned)(r >> 8) % (high - low + 1), y = x + r % 256 % (most + 1);
+        if (r >> 60 == 0) x = y = 0;
+        if (y >= beyond) y = x;
+        unsigned sign = r >> 59 & 1 ? 0x80 : 0, swap = r >> 58 & 1;
+        a[i] = (char)((swap ? y : x) | sign);
+        b[i] = (char)((swap ? x : y) | sign);
+    }
+}
+
+/* Blocks that are taken in integers, since no error is larger than the worst so far; their sums are exact in
+ * doubles, or not, or there are numbers too small for the integers. */
+START_TEST(fast_float8_is_plain)
+{
+    static khub__pairs pairs;
+    static const khub_worst any = {.value = 1e300};
+    char a[KHUB__BLOCK], b[KHUB__BLOCK];
+    for (unsigned k = 0; k < 1000; k++) {
+        const struct fast_one *one = &fast_ones[4 + k % 2];
+        const khub__fast *fast = khub__fast_of(dtype_of(one->name), dtype_of(one->name));
+        const khub__dtype_reader *reader = khub__dtype_reader_of(dtype_of(one->name));
+        khub_comparison plain = {.ulp = any, .absolute = any, .relative = any}, quick = plain;
+        size_t count = k % 3 ? KHUB__BLOCK : 1 + random_bits() % KHUB__BLOCK;
+        khub__tops tops;
+        if (!fast) continue;
+        fill_float8(a, b, (unsigned)one->beyond, count, k / 2 % 4);
+        take_plain(&plain, reader, a, b, count);
+        EXPECT(fast->block(&quick, a, b, count, reader->same, &pairs, &tops), "%u", k);
+        quick.count += count;
+        EXPECT(memcmp(&plain, &quick, sizeof(plain)) == 0, "%s, %u, %zu pairs", one->name, k, count);
+    }
+}
+END_TEST
+
 /* A wide number near one of the format: it, next to it, between it and the next, or of any size up to 2. */
 static double near_number(khub__format f, uint64_t bits)
 {
@@ -353,5 +394,5 @@ START_TEST(fast_beyond_the_largest)
 }
 END_TEST
 
-UNIT("numerics_fast", fast_is_plain, fast_beside_is_plain, fast_beside_leaves_the_rest, fast_rows_are_plain,
-     fast_leaves_the_rest, fast_beyond_the_largest)
+UNIT("numerics_fast", fast_is_plain, fast_float8_is_plain, fast_beside_is_plain, fast_beside_leaves_the_rest,
+     fast_rows_are_plain, fast_leaves_the_rest, fast_beyond_the_largest)
