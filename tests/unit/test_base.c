@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include "base/base64.h"
+#include "base/both.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/index.h"
@@ -12,6 +13,8 @@
 #include "base/text.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -377,7 +380,37 @@ START_TEST(an_index_finds_what_is_in_it)
 }
 END_TEST
 
+/* Which thread ran it, and whether signals may come to that. */
+typedef struct ran {
+    pthread_t on;
+    int minds_signals;
+} ran;
+
+static void note_thread(void *user)
+{
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    *(ran *)user = (ran){pthread_self(), !sigismember(&blocked, SIGTERM)};
+}
+
+START_TEST(both_side_by_side_or_one_after_the_other)
+{
+    ran other = {0}, own = {0};
+    pthread_attr_t attributes;
+    khub__both(note_thread, &other, note_thread, &own);
+    ck_assert(pthread_equal(own.on, pthread_self()) && own.minds_signals);
+    ck_assert(!pthread_equal(other.on, pthread_self()) && !other.minds_signals);
+    pthread_attr_init(&attributes);
+    ck_assert_int_eq(pthread_attr_setstacksize(&attributes, (size_t)1 << 48), 0); /* no thread gets that */
+    ck_assert_int_eq(pthread_setattr_default_np(&attributes), 0);
+    khub__both(note_thread, &other, note_thread, &own);
+    ck_assert(pthread_equal(other.on, pthread_self()) && pthread_equal(own.on, pthread_self()));
+    pthread_attr_destroy(&attributes);
+}
+END_TEST
+
 UNIT("base", error_first_message_wins, error_long_text_is_cut_between_characters, status_names, paths,
      draft_leaves_nothing_behind, draft_in_place_of_something, kinds_of_files,
      draft_onto_a_device_writes_to_it, draft_of_the_longest_name, stream_reads_exactly, json_of_strangers,
-     json_without_memory, options_of_another_version, an_index_finds_what_is_in_it, base64)
+     json_without_memory, options_of_another_version, an_index_finds_what_is_in_it, base64,
+     both_side_by_side_or_one_after_the_other)

@@ -3,13 +3,15 @@
 #include "trust/sigstore/sct.h"
 #include "trust/sigstore/timestamp.h"
 
+#include "base/both.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "platform/threads.h"
 
 enum { TIMES_MAX = KHUB__TIMESTAMPS_MAX + 1 };
 
-/* Whether an authority signed the certificate: asked at most once of each. */
+/* Whether somebody signed something: asked at most once, since that takes 1 ms for a key on P-384. */
 typedef enum answer { NOT_ASKED, SIGNED, NOT_SIGNED } answer;
 
 /* One signature on its way. */
@@ -27,7 +29,8 @@ typedef struct judging {
     int64_t times_us[TIMES_MAX];
     size_t time_count;
     int64_t timestamp_us; /* the first of the times that a timestamp authority proved; -1: none */
-    answer signed_by[KHUB__ROOT_ENTRIES_MAX]; /* by the index of root->authorities */
+    answer signed_by[KHUB__ROOT_ENTRIES_MAX]; /* the certificate, by the index of root->authorities */
+    answer timestamp_signed[KHUB__TIMESTAMPS_MAX], data_signed;
     const khub__certificate *issuer;
     const khub__log *log;
     khub__signer signer;
@@ -101,6 +104,48 @@ static int judge_issuer(judging *j)
         "certificate: no authority of the trusted root issued it; the root may be out of date");
 }
 
+static int is_timestamp_signed(judging *j, size_t i)
+{
+    if (j->timestamp_signed[i] == NOT_ASKED)
+        j->timestamp_signed[i] =
+            khub__timestamp_holds(&j->timestamps[i], &j->root->timestamp_authorities, j->bundle.signature)
+                ? SIGNED
+                : NOT_SIGNED;
+    return j->timestamp_signed[i] == SIGNED;
+}
+
+/* By SHA-256 whatever the curve is: so do all that sign with sigstore. */
+static int is_data_signed(judging *j)
+{
+    if (j->data_signed == NOT_ASKED)
+        j->data_signed =
+            khub__key_signed(&j->key, KHUB__SHA256, j->data, j->bundle.signature) ? SIGNED : NOT_SIGNED;
+    return j->data_signed == SIGNED;
+}
+
+static void ask_issuers(void *user)
+{
+    judging *j = user;
+    for (size_t i = 0; i < j->root->authorities.count && !is_issuer(j, i);)
+        i++;
+}
+
+static void ask_others(void *user)
+{
+    judging *j = user;
+    is_data_signed(j);
+    for (size_t i = 0; !j->bundle.entry.promise.length && i < j->bundle.timestamp_count; i++)
+        is_timestamp_signed(j, i);
+}
+
+/* What takes long is asked at once where there are two processors; what the answers mean is judged in order
+ * after that. */
+static void ask_ahead(judging *j)
+{
+    int takes_long = j->key.kind == KHUB__KEY_P384 || !j->bundle.entry.promise.length;
+    if (takes_long && khub__affinity_count() > 1) khub__both(ask_issuers, j, ask_others, j);
+}
+
 /* The times that count: the log's, which its promise proves later on, and those of timestamps that hold. A
  * timestamp that doesn't hold counts for nothing; so beside the log's time one needn't be proven whose time
  * wouldn't change the verdict: the certificate was valid then, and no other time is missing. */
@@ -113,8 +158,7 @@ static void find_times(judging *j)
         const khub__timestamp *t = &j->timestamps[i];
         int matters = !e->promise.length || !authority_at(j, t->time_us) ||
                       (j->log && !khub__period_has(&j->log->period, t->time_us));
-        if (!matters || !khub__timestamp_holds(t, &j->root->timestamp_authorities, j->bundle.signature))
-            continue;
+        if (!matters || !is_timestamp_signed(j, i)) continue;
         if (j->timestamp_us < 0) j->timestamp_us = t->time_us;
         j->times_us[j->time_count++] = t->time_us;
     }
@@ -191,8 +235,7 @@ static int judge_bytes(judging *j)
     if (b->digest.length && !khub__span_is(b->digest, (khub__span){digest, 32}))
         return khub__refuse(&j->verdict, KHUB_SIGNATURE_OTHER_BYTES,
                             "signature: it was made for other bytes");
-    /* by SHA-256 whatever the curve is: so do all that sign with sigstore */
-    if (!khub__key_signed(&j->key, KHUB__SHA256, j->data, b->signature))
+    if (!is_data_signed(j))
         return khub__refuse(&j->verdict, KHUB_SIGNATURE_FORGED,
                             "signature: the certificate's key didn't sign these bytes");
     return khub__log_entry_is(b, &j->certificate, &j->key, digest, &j->verdict);
@@ -203,7 +246,9 @@ static int judge(judging *j, const char *bundle, size_t bytes)
 {
     if (khub__bundle_read(&j->bundle, bundle, bytes, &j->verdict)) return -1;
     j->log = khub__log_find(&j->root->logs, j->bundle.entry.log_id);
-    if (read_certificates(j) || read_timestamps(j) || judge_issuer(j)) return -1;
+    if (read_certificates(j) || read_timestamps(j)) return -1;
+    ask_ahead(j);
+    if (judge_issuer(j)) return -1;
     find_times(j);
     return judge_times(j) || judge_authority_key(j) ||
            khub__sct_judge(&j->certificate, j->issuer, &j->root->certificate_logs, &j->verdict) ||
