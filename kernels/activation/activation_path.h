@@ -7,10 +7,10 @@
 /* rows->data: out, rows of n, and x, rows of n (gated: 2n). */
 typedef void activation_function(const khub__rows *rows, int64_t n);
 
-/* One path: functions by dtype (vec.h). */
+/* One path: functions by dtype (type.h). */
 typedef struct activation_path {
-    activation_function *gelu[2], *gelu_tanh[2], *silu[2], *quick_gelu[2], *relu[2], *silu_and_mul[2],
-        *gelu_and_mul[2];
+    activation_function *gelu[TYPES], *gelu_tanh[TYPES], *silu[TYPES], *quick_gelu[TYPES], *relu[TYPES],
+        *silu_and_mul[TYPES], *gelu_and_mul[TYPES];
 } activation_path;
 
 #endif

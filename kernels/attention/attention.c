@@ -24,15 +24,6 @@ static const khub__signature attention_signature = {
                {"causal", KHUB__BOOL},
                {"window", KHUB__INT, .optional = 1}}};
 
-static int64_t keys_of(const khub__call *c, int64_t batch)
-{
-    int64_t keys = c->extent['s'];
-    const char *lengths = khub__data(c->arg[LENGTHS].tensor);
-    if (!lengths) return keys;
-    int64_t length = ((const int32_t *)(const void *)lengths)[batch];
-    return length < 0 ? 0 : length < keys ? length : keys;
-}
-
 /* Query i stands at key i + s - t. */
 static void limit(attention_call *call, const khub__call *c)
 {
@@ -52,7 +43,18 @@ static int attention_run(const khub__call *c)
     if (g == 0 || h % g)
         return khub__raise(c, "ValueError", "q has %lld heads, not a multiple of k's %lld", (long long)h,
                            (long long)g);
-    attention_call call = {.out_step = khub__step(out, 1),
+    attention_call call = {.out = khub__data(out),
+                           .q = khub__data(q),
+                           .k = khub__data(k),
+                           .v = khub__data(v),
+                           .lengths = (const int32_t *)(const void *)khub__data(c->arg[LENGTHS].tensor),
+                           .sequences = c->extent['b'],
+                           .out_sequence = khub__step(out, 0),
+                           .q_sequence = khub__step(q, 0),
+                           .k_sequence = khub__step(k, 0),
+                           .v_sequence = khub__step(v, 0),
+                           .keys = s,
+                           .out_step = khub__step(out, 1),
                            .out_head = khub__step(out, 2),
                            .q_step = khub__step(q, 1),
                            .q_head = khub__step(q, 2),
@@ -65,16 +67,10 @@ static int attention_run(const khub__call *c)
                            .key_heads = g,
                            .dims = c->extent['d'],
                            .scale = (float)(c->arg[SCALE].f64 * 1.4426950408889634 /* log2(e) */)};
+    if (s == 0) call.k_sequence = call.v_sequence = call.k_head = call.v_head = 0; /* through no memory */
     if (c->arg[WINDOW].i64 < 0) return khub__raise(c, "ValueError", "window is negative");
     limit(&call, c);
-    for (int64_t b = 0; b < c->extent['b']; b++) {
-        call.keys = keys_of(c, b);
-        call.out = khub__data(out) + b * khub__step(out, 0);
-        call.q = khub__data(q) + b * khub__step(q, 0);
-        call.k = s ? khub__data(k) + b * khub__step(k, 0) : NULL;
-        call.v = s ? khub__data(v) + b * khub__step(v, 0) : NULL;
-        attention_paths[c->isa]->attend[c->type](&call);
-    }
+    attention_paths[c->isa]->attend[c->type](&call);
     return 0;
 }
 KHUB__EXPORT(attention)

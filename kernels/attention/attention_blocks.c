@@ -17,10 +17,7 @@
 #include "attention.h"
 
 #include "tile.h"
-#include "vmath.h"
-
-#include <float.h>
-#include <math.h>
+#include "weight.h"
 
 enum {
     KEYS = 64,
@@ -230,28 +227,6 @@ VEC_LONG void find_most(scratch *s, span rows, int64_t j0)
     }
 }
 
-/* A score's weight beside that of a larger one: 2^(x · scale), x being their difference; 0 below 2^-126.5. */
-typedef struct scaling {
-    v16 scale, least; /* least · scale = -127, or as far as numbers go */
-} scaling;
-
-static scaling scaling_by(float scale)
-{
-    return (scaling){v_set(scale), v_max(v_set(-127 / scale), v_set(-FLT_MAX))};
-}
-
-VEC v16 v_weight(v16 x, scaling by)
-{
-    /* vmath.h's for 2^r */
-    static const float tail[] = {0x1.62e43p-1f,  0x1.ebfbdcp-3f,  0x1.c6af7ap-5f,
-                                 0x1.3b2dd4p-7f, 0x1.5f0952p-10f, 0x1.4178a4p-13f};
-    const v16 rounder = v_set(V_ROUNDER + 127);
-    x = v_max(by.least, x);
-    v16 t = v_fma(x, by.scale, rounder);
-    v16 r = v_fma(x, by.scale, v_sub(rounder, t)); /* what rounding took */
-    return v_mul(v_fma(v_polynomial(r, tail, COUNT(tail)), r, v_set(1)), v_two_to(t));
-}
-
 /* The largest score so far, of which most is the block's, and what the rows have lost by it. With every score
  * -∞, weights are those of -∞ - 0. */
 VEC_LONG void raise(float *largest, float *most, float *fade, scaling by, int64_t rows)
@@ -401,13 +376,27 @@ VEC_LONG void attend(const attention_call *c, int type)
     }
 }
 
+/* Sequence by sequence. */
+VEC_LONG void attend_all(const attention_call *c, int type)
+{
+    attention_call one = *c;
+    for (int64_t b = 0; b < c->sequences; b++) {
+        one.keys = attention_keys(c->keys, c->lengths, b);
+        attend(&one, type);
+        one.out += c->out_sequence;
+        one.q += c->q_sequence;
+        one.k += c->k_sequence;
+        one.v += c->v_sequence;
+    }
+}
+
 static void attend_f32(const attention_call *c)
 {
-    attend(c, F32);
+    attend_all(c, F32);
 }
 static void attend_bf16(const attention_call *c)
 {
-    attend(c, BF16);
+    attend_all(c, BF16);
 }
 
 extern const attention_path PATH(attention);

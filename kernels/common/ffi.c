@@ -1,7 +1,6 @@
 #include "ffi.h"
 
 #include "overlap.h"
-#include "vec.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,7 +60,25 @@ static int same_dtype(DLDataType a, DLDataType b)
     return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
 
-static const DLDataType float32 = {kDLFloat, 32, 1}, bfloat16 = {kDLBfloat, 16, 1};
+/* The types of a call's tensors, by type.h. */
+static const DLDataType dtypes[TYPES] = {{kDLFloat, 32, 1}, {kDLBfloat, 16, 1}, {kDLFloat, 16, 1}};
+static const char *const dtype_names[TYPES] = {"float32", "bfloat16", "float16"};
+
+/* Where the tensors are, and which types there are besides what signatures say. */
+#if defined(KHUB_ISA_CUDA)
+static const DLDeviceType device_here = kDLCUDA;
+enum { TYPES_HERE = 1 << F16 };
+#define DEVICE_NAME "CUDA"
+#else
+static const DLDeviceType device_here = kDLCPU;
+enum { TYPES_HERE = 0 };
+#define DEVICE_NAME "the CPU"
+#endif
+
+static int takes(const khub__call *call)
+{
+    return call->signature->dtypes | TYPES_HERE;
+}
 
 static void add_dtype(text *t, DLDataType d)
 {
@@ -133,17 +150,19 @@ static int wrong_type(const khub__call *call, const khub__param *p, const TVMFFI
 /* What is known of a call while its arguments are checked. */
 typedef struct checker {
     khub__call *call;
-    const khub__param *typed; /* the first tensor of the call's dtype; NULL: none yet */
-    const khub__param *leads; /* the first tensor with leading axes; NULL: none yet */
-    const DLTensor *lead;     /* the same */
-    int32_t leading;          /* how many */
+    const khub__param *typed;  /* the first tensor of the call's dtype; NULL: none yet */
+    const khub__param *placed; /* the first tensor; NULL: none yet. For the CPU not kept */
+    const khub__param *leads;  /* the first tensor with leading axes; NULL: none yet */
+    const DLTensor *lead;      /* the same */
+    int32_t leading;           /* how many */
 } checker;
 
 /* Raises "x is float64, " and what was expected; words cost more than a small call, so only failures make
  * them. */
 static int wrong_dtype(const checker *c, const khub__param *p, const DLTensor *t)
 {
-    static const char *const lists[] = {"nothing", "float32", "bfloat16", "float32 or bfloat16"};
+    static const char *const lists[1 << TYPES] = {
+        "nothing", "float32", "bfloat16", "float32 or bfloat16", [7] = "float32, bfloat16 or float16"};
     text words = {0};
     add(&words, "%s is ", p->name);
     add_dtype(&words, t->dtype);
@@ -151,9 +170,9 @@ static int wrong_dtype(const checker *c, const khub__param *p, const DLTensor *t
     if (p->dtype.bits)
         add_dtype(&words, p->dtype);
     else if (c->typed)
-        add(&words, "%s is %s", c->typed->name, c->call->type == BF16 ? "bfloat16" : "float32");
+        add(&words, "%s is %s", c->typed->name, dtype_names[c->call->type]);
     else
-        add(&words, "%s", lists[c->call->signature->dtypes]);
+        add(&words, "%s", lists[takes(c->call)]);
     return khub__raise(c->call, "TypeError", "%s%s", words.bytes,
                        c->typed && !p->dtype.bits ? "" : " is expected");
 }
@@ -161,16 +180,15 @@ static int wrong_dtype(const checker *c, const khub__param *p, const DLTensor *t
 /* A tensor has the dtype that its parameter names, or else that of the first such tensor. */
 static int check_dtype(checker *c, const khub__param *p, const DLTensor *t)
 {
-    int takes = c->call->signature->dtypes;
+    khub__call *call = c->call;
     if (p->dtype.bits) return same_dtype(t->dtype, p->dtype) ? 0 : wrong_dtype(c, p, t);
-    if (c->typed)
-        return same_dtype(t->dtype, c->call->type == BF16 ? bfloat16 : float32) ? 0 : wrong_dtype(c, p, t);
-    c->call->type = same_dtype(t->dtype, bfloat16) ? BF16 : F32;
-    int fits = c->call->type == BF16 ? takes & KHUB__TAKES_BF16
-                                     : takes & KHUB__TAKES_F32 && same_dtype(t->dtype, float32);
-    if (!fits) return wrong_dtype(c, p, t);
-    c->typed = p;
-    return 0;
+    if (c->typed) return same_dtype(t->dtype, dtypes[call->type]) ? 0 : wrong_dtype(c, p, t);
+    for (int type = 0; type < TYPES && !c->typed; type++)
+        if (takes(call) >> type & 1 && same_dtype(t->dtype, dtypes[type])) {
+            call->type = type;
+            c->typed = p;
+        }
+    return c->typed ? 0 : wrong_dtype(c, p, t);
 }
 
 /* Raises "x has shape (2, 3), (..., n) is expected with n = 4" and `more`. */
@@ -243,18 +261,31 @@ static int check_shape(checker *c, const khub__param *p, const DLTensor *t)
     return check_letters(c, p, t, leading);
 }
 
-/* Where the elements lie: on the CPU, the last axis without gaps, and nothing written twice. */
+/* On the device of this library, and on one of them. */
+static int check_device(checker *c, const khub__param *p, const DLTensor *t)
+{
+    if (t->device.device_type != device_here)
+        return khub__raise(c->call, "ValueError",
+                           "%s is on a device of DLPack's type %d, " DEVICE_NAME " is expected", p->name,
+                           (int)t->device.device_type);
+    if (device_here == kDLCPU) return 0;
+    if (!c->placed) c->placed = p, c->call->device = t->device;
+    if (t->device.device_id == c->call->device.device_id) return 0;
+    return khub__raise(c->call, "ValueError", "%s is on " DEVICE_NAME " device %d, %s is on %d", p->name,
+                       (int)t->device.device_id, c->placed->name, (int)c->call->device.device_id);
+}
+
+/* Where the elements lie: the last axis without gaps, and nothing written twice. */
 static int check_memory(const checker *c, const khub__param *p, const DLTensor *t)
 {
     int empty = 0;
-    if (t->device.device_type != kDLCPU)
-        return khub__raise(c->call, "ValueError",
-                           "%s is on a device of DLPack's type %d, the CPU is expected", p->name,
-                           (int)t->device.device_type);
     for (int32_t i = 0; i < t->ndim; i++)
         empty |= t->shape[i] == 0;
     if (empty) return 0;
     if (!t->data) return khub__raise(c->call, "ValueError", "%s has elements and no memory", p->name);
+    if (device_here != kDLCPU && (uintptr_t)khub__data(t) % (t->dtype.bits / 8 ? t->dtype.bits / 8 : 1))
+        return khub__raise(c->call, "ValueError", "%s isn't aligned to its elements of %d bytes", p->name,
+                           t->dtype.bits / 8);
     for (int32_t i = 0; i < t->ndim && t->strides; i++) {
         if (t->shape[i] == 1) continue;
         if (i == t->ndim - 1 && t->strides[i] != 1)
@@ -277,7 +308,8 @@ static const DLTensor *tensor_of(const TVMFFIAny *arg)
 
 static int check_tensor(checker *c, const khub__param *p, const DLTensor *t)
 {
-    if (check_memory(c, p, t) || check_dtype(c, p, t) || check_shape(c, p, t)) return -1;
+    if (check_device(c, p, t) || check_memory(c, p, t) || check_dtype(c, p, t) || check_shape(c, p, t))
+        return -1;
     return 0;
 }
 
@@ -341,6 +373,7 @@ int khub__check(khub__call *call, const khub__signature *signature, const TVMFFI
 {
     call->signature = signature;
     call->type = F32;
+    call->device = (DLDevice){device_here, 0};
     for (int letter = 'a'; letter <= 'z'; letter++)
         call->extent[letter] = -1;
     if (n != signature->count) {
@@ -350,7 +383,7 @@ int khub__check(khub__call *call, const khub__signature *signature, const TVMFFI
         return khub__raise(call, "TypeError", "%d arguments given, %d expected: %s", n, signature->count,
                            words.bytes);
     }
-    checker c = {call, NULL, NULL, NULL, 0};
+    checker c = {.call = call};
     for (int i = 0; i < n; i++)
         if (check_argument(&c, i, &args[i])) return -1;
     if (check_overlaps(call)) return -1;

@@ -4,6 +4,7 @@
 #define KHUB_KERNELS_FFI_H
 
 #include "isa.h"
+#include "type.h"
 
 #include <tvm/ffi/c_api.h>
 
@@ -24,13 +25,13 @@ typedef struct khub__param {
     DLDataType dtype;   /* {0}: the call's */
 } khub__param;
 
-enum { KHUB__TAKES_F32 = 1, KHUB__TAKES_BF16 = 2 };
+enum { KHUB__TAKES_F32 = 1 << F32, KHUB__TAKES_BF16 = 1 << BF16 };
 
 typedef struct khub__signature {
     const char *name;
     const char *doc;
     const char *not_empty; /* letters of extents that can't be 0 */
-    int dtypes;            /* of the call: KHUB__TAKES_F32 | KHUB__TAKES_BF16 */
+    int dtypes;            /* of the call: KHUB__TAKES_F32 | KHUB__TAKES_BF16; on GPUs float16 besides */
     int count;
     khub__param params[KHUB__MAX_PARAMS];
     const char *returns; /* tvm-ffi's name of its type; NULL: None */
@@ -46,8 +47,9 @@ typedef struct khub__call {
         int64_t i64; /* 0: None */
     } arg[KHUB__MAX_PARAMS];
     int64_t extent['z' + 1]; /* by letter */
-    int type;                /* of the call: F32 or BF16 (vec.h) */
+    int type;                /* of the call (type.h) */
     int isa;                 /* the path to take */
+    DLDevice device;         /* that the tensors are on */
 } khub__call;
 
 /* 0; or -1 after raising an error that names function, argument and fact. */
@@ -56,6 +58,17 @@ int khub__check(khub__call *call, const khub__signature *signature, const TVMFFI
 /* Raises an error of Python's kind ("ValueError"), its text "FUNCTION: …". Returns -1. */
 int khub__raise(const khub__call *call, const char *kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* NAME_run of KHUB__EXPORT. On a GPU (cuda/queue.c) with the call's device and stream being those that are
+ * launched on, and an error raised for what can't be launched. */
+#if defined(KHUB_ISA_CUDA)
+int khub__run(const khub__call *call, int (*run)(const khub__call *));
+#else
+static inline int khub__run(const khub__call *call, int (*run)(const khub__call *))
+{
+    return run(call);
+}
+#endif
 
 /* The first element; NULL for None, and for a tensor without elements that has no memory. */
 static inline char *khub__data(const DLTensor *t)
@@ -78,7 +91,7 @@ int khub__doc(const khub__signature *signature, TVMFFIAny *result);
     {                                                                                                        \
         khub__call call;                                                                                     \
         (void)self, (void)result; /* it holds None already */                                                \
-        return khub__check(&call, &name##_signature, args, n) ? -1 : name##_run(&call);                      \
+        return khub__check(&call, &name##_signature, args, n) ? -1 : khub__run(&call, name##_run);           \
     }                                                                                                        \
     KHUB__EXPORT_TEXT(_metadata_##name, khub__metadata, name)                                                \
     KHUB__EXPORT_TEXT(_doc_##name, khub__doc, name)

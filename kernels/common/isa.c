@@ -8,7 +8,7 @@
 #define ISA_NAME(isa, _) #isa,
 static const char *const names[ISA_COUNT] = {ISA_LIST(ISA_NAME, _)};
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(KHUB_ISA_CUDA)
 #include <cpuid.h>
 
 /* A feature counts when the processor has it and the system saves the registers it needs. */
@@ -61,7 +61,7 @@ static int find_vnni(int isa)
 
 static khub__isa best(void)
 {
-    return ISA_COUNT - 1; /* AArch64 always has NEON */
+    return ISA_COUNT - 1; /* the only one; AArch64 always has NEON */
 }
 #endif
 
@@ -73,8 +73,10 @@ static int by_name(const char *name)
     return i;
 }
 
+/* The variable is about processors. */
 static const char *asked(void)
 {
+    if (strcmp(names[0], "cuda") == 0) return NULL;
     const char *name = getenv("KHUB_KERNEL_ISA");
     return name && *name ? name : NULL;
 }

@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 /* In order of preference, the last that fits is taken. Each is the suffix of its functions (vec.h, PATH). */
-#if defined(__x86_64__)
+#if defined(KHUB_ISA_CUDA)
+#define ISA_LIST(X, ...) X(cuda, __VA_ARGS__)
+#elif defined(__x86_64__)
 #define ISA_LIST(X, ...) X(portable, __VA_ARGS__) X(avx2, __VA_ARGS__) X(avx512, __VA_ARGS__)
 #elif defined(__aarch64__)
 #define ISA_LIST(X, ...) X(portable, __VA_ARGS__) X(neon, __VA_ARGS__)
@@ -26,7 +28,8 @@ typedef enum khub__isa { ISA_LIST(ISA_ENUM, _) ISA_COUNT } khub__isa;
     static const type *const name##_paths[ISA_COUNT] = {ISA_LIST(ISA_ADDRESS, name)}
 
 /* The path to take: the best that processor and system have, or what the environment's KHUB_KERNEL_ISA names.
- * Decided once, at the first call; any thread. -1 when what KHUB_KERNEL_ISA names can't be had. */
+ * Decided once, at the first call; any thread. On a GPU there is one and nothing to decide. -1 when what
+ * KHUB_KERNEL_ISA names can't be had. */
 int khub__isa_get(void);
 /* "avx2"; of what khub__isa_get returned, not -1. */
 const char *khub__isa_name(int isa);

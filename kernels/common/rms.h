@@ -1,4 +1,4 @@
-/* Sums over a row, and what RMSNorm multiplies a row by: the same bits wherever they are asked for. */
+/* What RMSNorm multiplies a row by: the same bits wherever it is asked for. */
 #ifndef KHUB_KERNELS_RMS_H
 #define KHUB_KERNELS_RMS_H
 
@@ -6,55 +6,6 @@
 
 #include <float.h>
 #include <math.h>
-
-/* A row's sum in 64 parts, by index modulo 64: four chains that don't wait for each other. */
-typedef struct v_parts {
-    v16 of[4];
-} v_parts;
-
-#define V_PARTS_0                                                                                            \
-    {                                                                                                        \
-        {                                                                                                    \
-            v_set(0), v_set(0), v_set(0), v_set(0)                                                           \
-        }                                                                                                    \
-    }
-
-/* Parts i and i + 32, then i + 16, then as v_sum. */
-VEC float v_parts_sum(v_parts p)
-{
-    return v_sum(v_add(v_add(p.of[0], p.of[2]), v_add(p.of[1], p.of[3])));
-}
-
-/* For each sixteen elements of a row of n, in order: `step(part, i, end)`, elements i … end - 1, into the
- * part that is theirs. A macro, so that the parts are registers. */
-#define V_PARTS_EACH(n, parts, step)                                                                         \
-    do {                                                                                                     \
-        int64_t v_i = 0;                                                                                     \
-        for (; v_i + 64 <= (n); v_i += 64) {                                                                 \
-            step((parts).of[0], v_i, v_i + 16);                                                              \
-            step((parts).of[1], v_i + 16, v_i + 32);                                                         \
-            step((parts).of[2], v_i + 32, v_i + 48);                                                         \
-            step((parts).of[3], v_i + 48, v_i + 64);                                                         \
-        }                                                                                                    \
-        if (v_i < (n)) step((parts).of[0], v_i, n);                                                          \
-        if (v_i + 16 < (n)) step((parts).of[1], v_i + 16, n);                                                \
-        if (v_i + 32 < (n)) step((parts).of[2], v_i + 32, n);                                                \
-        if (v_i + 48 < (n)) step((parts).of[3], v_i + 48, n);                                                \
-    } while (0)
-
-/* The sum of the squares of a row of n, each element times `by` first. */
-VEC_LONG float rms_squares(const char *row, int64_t n, int type, float by)
-{
-    v_parts squares = V_PARTS_0;
-#define RMS_STEP(part, i, end)                                                                               \
-    do {                                                                                                     \
-        v16 rms_v = v_mul(v_read(row, (i), (end), type), v_set(by));                                         \
-        (part) = v_fma(rms_v, rms_v, (part));                                                                \
-    } while (0)
-    V_PARTS_EACH(n, squares, RMS_STEP);
-#undef RMS_STEP
-    return v_parts_sum(squares);
-}
 
 /* 1/√x to nearest. bench/accuracy.c shows that double's roundings never come near enough to a middle between
  * two float32 to move one. */
@@ -80,6 +31,14 @@ VEC float rms_scale(float squares, int64_t n, float eps, int shrunk)
 {
     double e = shrunk ? eps * ((double)RMS_SHRUNK * RMS_SHRUNK) : eps;
     return reciprocal_root((double)squares / (double)n + e);
+}
+
+/* What LayerNorm squares, and its result before the weight: v, less the mean when `centered`, both times `by`
+ * when `shrunk`. */
+VEC v16 norm_term(v16 v, v16 mean, v16 by, int centered, int shrunk)
+{
+    if (shrunk) return v_fma(v, by, v_sub(v_set(0), mean));
+    return centered ? v_sub(v, mean) : v;
 }
 
 #endif

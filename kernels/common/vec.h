@@ -8,6 +8,8 @@
 #ifndef KHUB_KERNELS_VEC_H
 #define KHUB_KERNELS_VEC_H
 
+#include "type.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -16,19 +18,19 @@
 #define PATH(name)             PATH_EXPAND(name, KHUB_ISA)
 
 /* Inlined even where nothing is optimised: parameters that are constants at the call cost nothing. */
+#if defined(__CUDACC__)
+#define VEC static __device__ inline __attribute__((always_inline, unused))
+#else
 #define VEC static inline __attribute__((always_inline, unused))
+#endif
 
 /* What is long where a v16 is an array: called there, or compilers drown in it; inlined where a v16 is
  * registers. */
-#if defined(KHUB_ISA_AVX2) || defined(KHUB_ISA_AVX512) || defined(KHUB_ISA_NEON)
+#if defined(KHUB_ISA_AVX2) || defined(KHUB_ISA_AVX512) || defined(KHUB_ISA_NEON) || defined(KHUB_ISA_CUDA)
 #define VEC_LONG VEC
 #else
 #define VEC_LONG static __attribute__((noinline, unused))
 #endif
-
-/* How elements lie in memory; always a constant where it matters. */
-enum { F32 = 0, BF16 = 1 };
-#define ELEMENT_BYTES(type) ((type) == BF16 ? 2 : 4)
 
 /* 1.5 · 2²³: added to a float below 2²², it rounds to an integer that stands in the low bits of the sum. */
 #define V_ROUNDER      12582912.0f
@@ -59,6 +61,24 @@ VEC uint16_t narrow(float x)
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
+/* A lane of v_powers and of v_growth, below. */
+VEC void lane_powers(float t, float *half, float *rest)
+{
+    uint32_t n = bits_of(t) - V_ROUNDER_BITS;
+    uint32_t low = n >> 1 | (n & UINT32_C(0x80000000)); /* arithmetic shift */
+    *half = float_of((low + 127) << 23);
+    *rest = float_of((n - low + 127) << 23);
+}
+VEC void lane_growth(float t, float *up, float *down)
+{
+    int32_t n = (int32_t)(bits_of(t) - V_ROUNDER_BITS), less = n > 0 ? -((n + 1) / 2) : 0;
+    *up = float_of((uint32_t)(n + less + 127) << 23);
+    *down = float_of((uint32_t)(less + 127) << 23);
+}
+
+#if defined(KHUB_ISA_CUDA)
+#include "vec/lane.h" /* a thread is a lane: what needs no other lane, and no memory */
+#else
 /* Each defines v16 and:
  *   v_set(a)                  all lanes a
  *   v_load(p), v_store(p, v)  16 float32, any alignment; v_load_bf16, v_store_bf16 16 bfloat16
@@ -155,5 +175,7 @@ VEC v16 v_rounded(v16 v, int type)
     v_store_bf16(halves, v);
     return v_load_bf16(halves);
 }
+
+#endif /* of all but CUDA */
 
 #endif

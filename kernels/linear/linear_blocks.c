@@ -17,6 +17,7 @@
 #include "linear.h"
 
 #include "activation.h"
+#include "parts.h"
 #include "rms.h"
 #include "tile.h"
 

@@ -1,4 +1,4 @@
-"""khub/norm: RMSNorm and LayerNorm on the CPU, float32 and bfloat16, the same bits on every processor.
+"""khub/norm: RMSNorm and LayerNorm, float32 and bfloat16, the same bits on every processor.
 
 Tensors are anything with DLPack that tvm_ffi takes; outputs are written in place.
 """

@@ -15,9 +15,9 @@ typedef struct norm_params {
 
 typedef void norm_function(const khub__rows *rows, const norm_params *params);
 
-/* One path: functions by dtype (vec.h). */
+/* One path: functions by dtype (type.h). */
 typedef struct norm_path {
-    norm_function *rms[2], *add_rms[2], *layer[2], *add_layer[2];
+    norm_function *rms[TYPES], *add_rms[TYPES], *layer[TYPES], *add_layer[TYPES];
 } norm_path;
 
 #endif

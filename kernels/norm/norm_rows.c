@@ -1,14 +1,8 @@
 /* RMSNorm and LayerNorm, with and without a residual that is added first; once for each path. */
 #include "norm.h"
 
+#include "parts.h"
 #include "rms.h"
-
-/* What is squared: v, less the mean when `centered`, both times `by` when `shrunk`. */
-VEC v16 term(v16 v, v16 mean, v16 by, int centered, int shrunk)
-{
-    if (shrunk) return v_fma(v, by, v_sub(v_set(0), mean));
-    return centered ? v_sub(v, mean) : v;
-}
 
 /* A row on its way: where it is, and what is known of it so far. */
 typedef struct norm_one {
@@ -49,7 +43,7 @@ VEC float row_squares(const norm_one *one, int type, int added, int centered, in
 #define STEP(part, i, end)                                                                                   \
     do {                                                                                                     \
         v16 v = input(one, i, end, type, added);                                                             \
-        v = term(v, one->mean, v_set(RMS_SHRUNK), centered, shrunk);                                         \
+        v = norm_term(v, one->mean, v_set(RMS_SHRUNK), centered, shrunk);                                    \
         if (centered && (end) - (i) < 16) v = v_first(v, (end) - (i), 0);                                    \
         (part) = v_fma(v, v, part);                                                                          \
     } while (0)
@@ -61,7 +55,7 @@ VEC float row_squares(const norm_one *one, int type, int added, int centered, in
 VEC void finish(const norm_one *one, int64_t i, int64_t end, int type, int centered, int shrunk)
 {
     v16 v = v_read(one->x, i, end, type);
-    if (centered) v = term(v, one->mean, v_set(RMS_SHRUNK), 1, shrunk);
+    if (centered) v = norm_term(v, one->mean, v_set(RMS_SHRUNK), 1, shrunk);
     v = v_mul(v, one->scale);
     v16 weight = v_read(one->p->weight, i, end, type);
     v = one->p->bias ? v_fma(v, weight, v_read(one->p->bias, i, end, type)) : v_mul(v, weight);

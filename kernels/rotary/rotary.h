@@ -14,9 +14,9 @@ typedef struct rotary_job {
 
 typedef void rotary_function(const rotary_job *job);
 
-/* One path: functions by dtype (vec.h). */
+/* One path: functions by dtype (type.h). */
 typedef struct rotary_path {
-    rotary_function *rotary[2];
+    rotary_function *rotary[TYPES];
 } rotary_path;
 
 #endif

@@ -7,9 +7,9 @@
 /* rows->data: out, x, rows of n, at least 1. */
 typedef void softmax_function(const khub__rows *rows, int64_t n);
 
-/* One path: functions by dtype (vec.h). */
+/* One path: functions by dtype (type.h). */
 typedef struct softmax_path {
-    softmax_function *softmax[2];
+    softmax_function *softmax[TYPES];
 } softmax_path;
 
 #endif

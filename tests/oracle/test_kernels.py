@@ -27,7 +27,7 @@ def load(name):
 def test_loads(name):
     module = load(name)
     assert module.__all__ and all(callable(getattr(module, f)) and getattr(module, f).__doc__ for f in module.__all__)
-    library = next((ROOT / name).glob("build/*/*.so"))
+    library = next((ROOT / name).glob("build/*-cpu-*/*.so"))
     symbols = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout
     functions = re.findall(r"__tvm_ffi_([a-z]\w*)", symbols)
     assert functions
@@ -38,7 +38,7 @@ def test_loads(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_abi(name):
-    library = next((ROOT / name).glob("build/*/*.so"))
+    library = next((ROOT / name).glob("build/*-cpu-*/*.so"))
     file = kernel_abi_check.ObjectFile(library)
     assert file.format() == kernel_abi_check.BinaryFormat.ELF
     assert file.check_manylinux("manylinux_2_28") == []
@@ -85,7 +85,7 @@ DTYPES = {"float32": (2, 32), "bfloat16": (4, 16)}
 
 def call_c(repository, function, *args):
     # libtvm_ffi is in this process already (importing tvm_ffi loads it), and only once may it be
-    library = ctypes.CDLL(str(next((ROOT / repository).glob("build/*/*.so"))))
+    library = ctypes.CDLL(str(next((ROOT / repository).glob("build/*-cpu-*/*.so"))))
     keep, values = [], (Any * len(args))()
     for value, arg in zip(values, args):
         if isinstance(arg, np.ndarray):

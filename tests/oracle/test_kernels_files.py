@@ -1,6 +1,8 @@
-"""The built-in kernels as files, by the real `kernels` package: metadata, digest, what layers.json promises."""
+"""The built-in kernels as files, by the real `kernels` package: metadata, digest, what layers.json promises; of builds for CUDA, which are there
+where they were asked for (./dev build --cuda), what the toolkit says of the code in them."""
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +15,10 @@ BUILDS = sorted(ROOT.glob("*/build/*"))
 LAYERS = (Path(os.environ["KHUB_SOURCE"]) / "docs/layers.md").read_text()
 
 
+def backend(build):
+    return re.sub(r"\d+$", "", build.name.split("-")[-3]).replace("cu", "cuda")
+
+
 @pytest.fixture(params=BUILDS, ids=lambda p: p.parent.parent.name)
 def build(request):
     return request.param
@@ -21,16 +27,16 @@ def build(request):
 def test_all_repositories_are_there():
     names = {p.parent.parent.name for p in BUILDS}
     assert {"norm", "activation", "softmax", "rotary", "linear", "attention"} <= names
-    assert len(names) == len(BUILDS)
+    assert len(names) == sum(backend(p) == "cpu" for p in BUILDS)
 
 
 def test_metadata(build):
     metadata = Metadata.read_from_file(build / "metadata.json")
     assert str(metadata.name) == build.parent.parent.name
     assert metadata.version == 1 and metadata.license == "Apache-2.0" and metadata.python_depends == []
-    assert str(metadata.backend.backend_type).lower().endswith("cpu")
+    assert str(metadata.backend.backend_type).lower().endswith(backend(build))
     assert (build / f"{metadata.id}.so").is_file()
-    assert metadata.id.startswith(f"_{metadata.name.python_name}_cpu_")
+    assert metadata.id.startswith(f"_{metadata.name.python_name}_{backend(build)}_")
 
 
 def test_digest(build, tmp_path):
@@ -65,8 +71,10 @@ def test_layers(build):
         assert sorted(entry.get("args", args)) == sorted(args), layer
         for prefix in ("__tvm_ffi_", "__tvm_ffi__metadata_", "__tvm_ffi__doc_"):
             assert prefix + entry["function"] in symbols
-        assert entry["deterministic"] is True and set(entry["dtypes"]) <= {"float32", "bfloat16"}
-        for parts in entry["slices"].values():
+        dtypes = {"float32", "bfloat16"} | ({"float16"} if backend(build) == "cuda" else set())
+        assert entry["deterministic"] is True and set(entry["dtypes"]) <= dtypes and set(entry["tolerance"]) == set(entry["dtypes"])
+        assert ("slices" in entry) == (backend(build) == "cpu")
+        for parts in entry.get("slices", {}).values():
             assert {part.split(":")[0] for part in parts} <= set(args)
         for arg, function in entry.get("prepare", {}).items():
             assert arg in args and "__tvm_ffi_" + function in symbols
@@ -76,3 +84,24 @@ def test_only_the_functions_are_exported(build):
     library = next(build.glob("*.so"))
     lines = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True).stdout.splitlines()
     assert [line for line in lines if "__tvm_ffi_" not in line and "asan" not in line and "odr" not in line] == []
+
+
+CUDA = [p for p in BUILDS if backend(p) == "cuda"]
+if CUDA:
+    TOOLKIT = Path(shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")).resolve().parent
+
+    @pytest.mark.parametrize("cuda", CUDA, ids=lambda p: p.parent.parent.name)
+    def test_code_for_gpus(cuda):
+        """Code for every architecture that metadata.json names and for no other; none of it uses memory for want of registers."""
+        archs = json.loads((cuda / "metadata.json").read_text())["backend"]["archs"]
+        assert archs[0] == "7.5" and archs[-1] == "12.0+PTX"
+        library = next(cuda.glob("*.so"))
+        dumped = subprocess.run([TOOLKIT / "cuobjdump", "--dump-resource-usage", library], check=True, capture_output=True, text=True).stdout
+        found = set(re.findall(r"arch = sm_(\d+)", dumped))
+        assert found == {arch.split("+")[0].replace(".", "") for arch in archs}
+        usage = re.findall(r"REG:(\d+) STACK:(\d+) .*LOCAL:(\d+)", dumped)
+        assert len(usage) >= 3 * len(archs) and all((stack, local) == ("0", "0") for _, stack, local in usage), usage
+        report = subprocess.run([os.environ["KHUB_STAGE"] + "/bin/khub", "check", "--json", cuda], capture_output=True, text=True)
+        errors = [f for c in json.loads(report.stdout)["checks"] for f in c["findings"] if f["level"] == "error"]
+        # CUDA's runtime, which is inside, takes from glibc what is newest there: how new is the building machine's affair
+        assert [f["about"] for f in errors if f["about"] != "manylinux"] == [], errors

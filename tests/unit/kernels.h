@@ -20,7 +20,11 @@
 /* ---- libraries ---- */
 
 static const char *const all_isas[] = {"portable", "avx2", "avx512", "neon"};
-enum { ISAS = 4 };
+enum { CPU_ISAS = 4, ISAS = CPU_ISAS + 1 };
+
+/* The kernels for CUDA, compiled for this processor (kernels/common/cuda/emulated.h): where it is looked at
+ * as one more instruction set. */
+static const char emulated[] = "emulated";
 
 /* One copy of a library in memory, which has decided for one instruction set. */
 typedef struct library {
@@ -63,8 +67,10 @@ static inline library library_open(const char *name, const char *isa)
     glob_t found;
     if (strcmp(name, "probe") == 0)
         snprintf(pattern, sizeof(pattern), "%s/tests/kernel-probe.so", getenv("KHUB_BINARY"));
+    else if (isa == emulated)
+        snprintf(pattern, sizeof(pattern), "%s/tests/emulated/%s.so", getenv("KHUB_BINARY"), name);
     else
-        snprintf(pattern, sizeof(pattern), "%s/share/khub/kernels/khub/%s/build/*/*.so",
+        snprintf(pattern, sizeof(pattern), "%s/share/khub/kernels/khub/%s/build/*-cpu-*/*.so",
                  getenv("KHUB_PREFIX"), name);
     ck_assert_msg(glob(pattern, 0, NULL, &found) == 0, "no %s", pattern);
     ck_assert_uint_eq(found.gl_pathc, 1);
@@ -83,6 +89,15 @@ static inline khub_function function_of(const library *l, const char *name)
     return f;
 }
 
+/* Says of all tensors on the CPU that they are on a GPU, for kernels that look for them there, or takes that
+ * back. */
+static inline void say_device(const khub_value *args, int32_t n, int32_t from, int32_t to)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (args[i].type == KHUB_TYPE_TENSOR_VIEW && args[i].as.tensor->device.type == from)
+            args[i].as.tensor->device.type = to;
+}
+
 /* Calls; returns 0, or -1 with "KIND: MESSAGE" in `words`. */
 static inline int call_kernel(const library *l, const char *name, const khub_value *args, int32_t n,
                               char words[1024])
@@ -98,7 +113,9 @@ static inline int call_kernel(const library *l, const char *name, const khub_val
     khub_function f = function_of(l, name);
     khub_value result = khub_arg_none();
     *words = 0;
+    if (l->isa == emulated) say_device(args, n, KHUB_DEVICE_CPU, KHUB_DEVICE_CUDA);
     int rc = f.call(f.self, args, n, &result);
+    if (l->isa == emulated) say_device(args, n, KHUB_DEVICE_CUDA, KHUB_DEVICE_CPU);
     ck_assert_int_eq(result.type, KHUB_TYPE_NONE);
     if (rc == 0) return 0;
     TVMFFIObjectHandle object = NULL;
@@ -149,7 +166,7 @@ static inline int isas_expected(void)
 static inline int isas_here(const char *isas[ISAS])
 {
     int count = 0;
-    for (int i = 0; i < ISAS; i++) {
+    for (int i = 0; i < CPU_ISAS; i++) {
         library l = library_open("activation", all_isas[i]);
         int64_t none = 0;
         khub_tensor t = khub_tensor_f32(NULL, 1, &none);
@@ -165,9 +182,24 @@ static inline int isas_here(const char *isas[ISAS])
     return count;
 }
 
+/* And those of a repository that has loops for CUDA: emulated is the last. */
+static inline int is_emulated(const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/tests/emulated/%s.so", getenv("KHUB_BINARY"), name);
+    return access(path, R_OK) == 0;
+}
+static inline int isas_of(const char *isas[ISAS], const char *name)
+{
+    int count = isas_here(isas);
+    if (is_emulated(name)) isas[count++] = emulated;
+    return count;
+}
+
 /* ---- numbers ---- */
 
-static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1}, bf16 = {KHUB_DTYPE_BFLOAT, 16, 1};
+static const khub_dtype f32 = {KHUB_DTYPE_FLOAT, 32, 1}, bf16 = {KHUB_DTYPE_BFLOAT, 16, 1},
+                        f16 __attribute__((unused)) = {KHUB_DTYPE_FLOAT, 16, 1};
 
 static uint64_t random_state = 1;
 static inline uint32_t random_bits(void) /* Knuth's MMIX generator, the upper half */
@@ -197,14 +229,35 @@ static inline uint32_t bits_of_float(float f)
     return bits;
 }
 
-/* bfloat16 to nearest, ties to even, by scaling: what the kernels' integer arithmetic is checked against. */
-static inline double round_bf16(double v)
+/* To nearest, ties to even, by scaling: what the kernels' integer arithmetic is checked against. A number of
+ * `digits`, from 2^least on where it isn't subnormal, the largest being `most`. */
+static inline double round_to(double v, int digits, int least, double most)
 {
     if (v == 0 || isnan(v) || isinf(v)) return v;
     int exponent;
     frexp(v, &exponent);
-    double unit = ldexp(1, (exponent < -125 ? -125 : exponent) - 8), rounded = nearbyint(v / unit) * unit;
-    return fabs(rounded) > 3.3895313892515355e38 ? copysign(INFINITY, v) : rounded;
+    double unit = ldexp(1, (exponent <= least ? least + 1 : exponent) - digits),
+           rounded = nearbyint(v / unit) * unit;
+    return fabs(rounded) > most ? copysign(INFINITY, v) : rounded;
+}
+static inline double round_bf16(double v)
+{
+    return round_to(v, 8, -126, 0x1.fep127);
+}
+static inline double round_f16(double v)
+{
+    return round_to(v, 11, -14, 65504);
+}
+
+static inline int is_bf16(khub_dtype dtype)
+{
+    return dtype.code == KHUB_DTYPE_BFLOAT;
+}
+
+/* What rounding to 16 bits costs at most, relative to a number that isn't subnormal; 0: float32. */
+static inline double stored_within(khub_dtype dtype)
+{
+    return dtype.bits == 32 ? 0 : is_bf16(dtype) ? 0x1p-8 : 0x1p-11;
 }
 
 /* ---- tensors ---- */
@@ -263,6 +316,27 @@ static inline unsigned char *element_at(const guarded *g, int64_t i)
     return g->base + GUARD + g->t.byte_offset + offset * (g->t.dtype.bits / 8);
 }
 
+/* Of a float16, by what its parts mean. */
+static inline float float_of_f16(uint16_t half)
+{
+    int exponent = half >> 10 & 31, rest = half & 0x3ff;
+    double size = exponent == 31 ? (rest ? NAN : INFINITY)
+                  : exponent     ? ldexp(1024 + rest, exponent - 25)
+                                 : ldexp(rest, -24);
+    return (float)(half & 0x8000 ? -size : size);
+}
+/* And of a number that is one. */
+static inline uint16_t f16_of_float(float v)
+{
+    uint16_t sign = signbit(v) ? 0x8000 : 0;
+    int exponent;
+    if (isnan(v)) return sign | 0x7e00;
+    if (isinf(v)) return sign | 0x7c00;
+    double size = frexp(fabsf(v), &exponent);
+    if (v == 0 || exponent < -13) return sign | (uint16_t)(fabs((double)v) * 0x1p24);
+    return sign | (uint16_t)(((exponent + 14) << 10) + (int)(size * 2048) - 1024);
+}
+
 static inline float guarded_get(const guarded *g, int64_t i)
 {
     uint16_t half;
@@ -272,17 +346,18 @@ static inline float guarded_get(const guarded *g, int64_t i)
         return f;
     }
     memcpy(&half, element_at(g, i), 2);
-    return float_of_bits((uint32_t)half << 16);
+    return is_bf16(g->t.dtype) ? float_of_bits((uint32_t)half << 16) : float_of_f16(half);
 }
 
 /* Rounds to the tensor's type. */
 static inline void guarded_set(guarded *g, int64_t i, double v)
 {
-    float f = (float)(g->t.dtype.bits == 16 ? round_bf16(v) : v);
+    khub_dtype dtype = g->t.dtype;
+    float f = (float)(dtype.bits == 32 ? v : is_bf16(dtype) ? round_bf16(v) : round_f16(v));
     uint32_t bits = bits_of_float(f);
-    uint16_t half = (uint16_t)(bits >> 16);
-    if (isnan(f)) half |= 0x40;
-    if (g->t.dtype.bits == 32)
+    uint16_t half = is_bf16(dtype) ? (uint16_t)(bits >> 16) : f16_of_float(f);
+    if (is_bf16(dtype) && isnan(f)) half |= 0x40;
+    if (dtype.bits == 32)
         memcpy(element_at(g, i), &f, 4);
     else
         memcpy(element_at(g, i), &half, 2);

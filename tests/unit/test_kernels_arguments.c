@@ -231,5 +231,30 @@ START_TEST(schema_and_documentation)
 }
 END_TEST
 
+/* The same words from the kernels for CUDA, for which everything that isn't said to be elsewhere is on their
+ * device 0. */
+START_TEST(on_a_gpu)
+{
+    setup();
+    library l = library_open("norm", emulated);
+#define gpu_fails(words) ck_kernel_fails(words, &l, "rms_norm", NORM_ARGS, khub_arg_float(1e-5))
+    ck_kernel_ok(&l, "rms_norm", NORM_ARGS, khub_arg_float(1e-5));
+    x.device.type = KHUB_DEVICE_ROCM;
+    gpu_fails("ValueError: rms_norm: x is on a device of DLPack's type 10, CUDA is expected");
+    setup();
+    weight.device = (khub_device){KHUB_DEVICE_CUDA, 1};
+    gpu_fails("ValueError: rms_norm: weight is on CUDA device 1, out is on 0");
+    setup();
+    x.byte_offset = 2;
+    gpu_fails("ValueError: rms_norm: x isn't aligned to its elements of 4 bytes");
+    setup();
+    out.dtype.bits = 64;
+    gpu_fails("TypeError: rms_norm: out is float64, float32, bfloat16 or float16 is expected");
+    setup();
+    out.dtype = f16;
+    gpu_fails("TypeError: rms_norm: x is float32, out is float16");
+}
+END_TEST
+
 UNIT("kernels_arguments", number_of_arguments, types_of_arguments, dtypes, shapes, memory_of_tensors,
-     a_failed_call_writes_nothing, an_unknown_instruction_set_is_an_error, schema_and_documentation)
+     a_failed_call_writes_nothing, an_unknown_instruction_set_is_an_error, schema_and_documentation, on_a_gpu)

@@ -3,8 +3,18 @@
  * beside the output. */
 #include "kernels.h"
 
-/* What rounding costs at most, relative: 24 and 8 bits of precision. */
-static const double u32 = 0x1p-24, u16 = 0x1p-8;
+/* What rounding costs at most, relative: 24 bits of precision; where those of 16 bits are stored, with the
+ * smallest number's half. */
+static const double u32 = 0x1p-24;
+static double stored(khub_dtype dtype, double size)
+{
+    if (dtype.bits == 32) return 0;
+    return size * stored_within(dtype) + (is_bf16(dtype) ? 0x1p-134 : 0x1p-25);
+}
+static double round_in(khub_dtype dtype, double v)
+{
+    return dtype.bits == 32 ? v : is_bf16(dtype) ? round_bf16(v) : round_f16(v);
+}
 
 /* What a reference gets and gives: rows of double, `off` the error that float32 arithmetic may make (reasons
  * below). */
@@ -237,12 +247,24 @@ static void call(const library *l, const arguments *a, guarded *const instead[AR
 
 /* Every test below, for each function and type. */
 typedef void each(const function *f, khub_dtype dtype);
+static const char
+    *looked_at; /* by tests of one library; NULL: the path that is taken where nothing is said */
 static void for_each(each *test)
 {
     for (int i = 0; i < FUNCTIONS; i++) {
+        if (looked_at == emulated && !is_emulated(functions[i].repository)) continue;
         test(&functions[i], f32);
         test(&functions[i], bf16);
+        if (looked_at == emulated) test(&functions[i], f16);
     }
+}
+
+/* And for the kernels for CUDA. */
+static void for_both(each *test)
+{
+    for_each(test);
+    looked_at = emulated;
+    for_each(test);
 }
 
 /* ---- the numbers ---- */
@@ -254,13 +276,12 @@ static void check_row(const arguments *a, int64_t at, int64_t n, const char *isa
                   *b = tensor_of(a, 'b');
     const guarded *out = tensor_of(a, 'o'), *sum = tensor_of(a, 's');
     int64_t width = strchr(f->args, 'X') ? 2 * n : n;
-    int half = out->t.dtype.bits == 16;
+    khub_dtype dtype = out->t.dtype;
     double *memory = calloc((size_t)(6 * n), sizeof(double)), *xs = memory + 2 * n;
     row r = {memory, memory + n, xs, NULL, memory + 4 * n, b ? memory + 5 * n : NULL, (float)a->eps, n};
     for (int64_t i = 0; i < width; i++) {
         xs[i] = guarded_get(x, at * width + i);
-        if (residual) xs[i] = (float)(xs[i] + guarded_get(residual, at * n + i));
-        if (residual && half) xs[i] = round_bf16(xs[i]);
+        if (residual) xs[i] = round_in(dtype, (float)(xs[i] + guarded_get(residual, at * n + i)));
         if (sum && guarded_get(sum, at * n + i) != xs[i]) ck_abort_msg("%s: sum %lld", f->name, (long long)i);
     }
     for (int64_t i = 0; i < n; i++) {
@@ -269,8 +290,7 @@ static void check_row(const arguments *a, int64_t at, int64_t n, const char *isa
     }
     f->exact(&r);
     for (int64_t i = 0; i < n; i++) {
-        double got = guarded_get(out, at * n + i), off = r.off[i];
-        if (half) off += u16 * (fabs(r.out[i]) + off) + 0x1p-134; /* the rounding when stored */
+        double got = guarded_get(out, at * n + i), off = r.off[i] + stored(dtype, fabs(r.out[i]) + r.off[i]);
         if (!(fabs(got - r.out[i]) <= off))
             ck_abort_msg("%s by %s: element %lld of %lld is %a, %a expected, off by %g of %g", f->name, isa,
                          (long long)i, (long long)n, got, r.out[i], fabs(got - r.out[i]), off);
@@ -295,27 +315,38 @@ static double all_sizes(void)
 static const int64_t widths[] = {1, 2, 15, 16, 17, 31, 33, 100, 384, 1000, 4099};
 enum { WIDTHS = sizeof(widths) / sizeof(*widths) };
 
-/* On the portable path; the others have its bits, as same_for_isas shows for these widths. */
-static void right(const function *f, khub_dtype dtype)
+static void right_by(const char *isa, const function *f, khub_dtype dtype)
 {
     double (*const values[])(void) = {random_normal, wide, off_center, all_sizes};
-    const char *isas[ISAS];
-    isas_here(isas);
-    library l = library_open(f->repository, isas[0]);
+    int kinds = dtype.bits == 32 || is_bf16(dtype) ? 4 : 3; /* of which float16 hasn't the last's numbers */
+    library l = library_open(f->repository, isa);
     for (size_t s = 0; s < WIDTHS; s++)
-        for (int v = 0; v < 4; v++) {
+        for (int v = 0; v < kinds; v++) {
             int64_t lead = 3;
             arguments a = arguments_new(f, dtype, 1, &lead, widths[s], (layout){0, 0}, values[v]);
             call(&l, &a, NULL, 0);
             for (int64_t at = 0; at < lead; at++)
-                check_row(&a, at, widths[s], isas[0]);
+                check_row(&a, at, widths[s], isa);
             arguments_free(&a);
         }
     dlclose(l.handle);
 }
+/* The others have the portable path's bits, as same_for_isas shows for these widths. */
+static void right(const function *f, khub_dtype dtype)
+{
+    right_by(all_isas[0], f, dtype);
+}
 START_TEST(right_by_the_formula)
 {
     for_each(right);
+}
+END_TEST
+
+/* On GPUs alone. */
+START_TEST(right_in_float16)
+{
+    for (int i = 0; i < FUNCTIONS; i++)
+        if (is_emulated(functions[i].repository)) right_by(emulated, &functions[i], f16);
 }
 END_TEST
 
@@ -338,7 +369,7 @@ static void same_for_isas(const function *f, khub_dtype dtype)
 {
     double (*const values[])(void) = {any, tame, wide, off_center, all_sizes};
     const char *isas[ISAS];
-    int count = isas_here(isas);
+    int count = isas_of(isas, f->repository);
     library l[ISAS];
     for (int k = 0; k < count; k++)
         l[k] = library_open(f->repository, isas[k]);
@@ -348,6 +379,7 @@ static void same_for_isas(const function *f, khub_dtype dtype)
             arguments a = arguments_new(f, dtype, 1, &lead, widths[s], (layout){0, 0}, values[v]);
             call(&l[0], &a, NULL, 0);
             for (int k = 1; k < count; k++) {
+                if (isas[k] == emulated && v == 2 + s % 2) continue; /* it takes long */
                 guarded *instead[ARGS] = {NULL};
                 for (int i = 0; i < ARGS && f->args[i]; i++)
                     if (strchr("os", f->args[i])) instead[i] = guarded_new(dtype, 2, shape, 0, 0);
@@ -382,7 +414,7 @@ static void view_rows(guarded *view, const guarded *g, int64_t from, int64_t cou
 static void same_for_splits(const function *f, khub_dtype dtype)
 {
     static const int64_t pieces[] = {1, 2, 7, 8};
-    library l = library_open(f->repository, NULL);
+    library l = library_open(f->repository, looked_at);
     int64_t lead = 17, n = 37, shape[2] = {lead, n};
     arguments a = arguments_new(f, dtype, 1, &lead, n, (layout){0, 0}, any);
     call(&l, &a, NULL, 0);
@@ -410,7 +442,7 @@ static void same_for_splits(const function *f, khub_dtype dtype)
 }
 START_TEST(same_bits_for_every_split)
 {
-    for_each(same_for_splits);
+    for_both(same_for_splits);
 }
 END_TEST
 
@@ -425,10 +457,11 @@ static void same_for_layouts(const function *f, khub_dtype dtype)
 {
     static const int64_t lead[3] = {2, 3, 4};
     static const layout layouts[] = {{5, 0}, {0, 4}, {3, 2}, {1, 1}, {13, 60}};
-    library l = library_open(f->repository, NULL);
+    library l = library_open(f->repository, looked_at);
     arguments a = arguments_new(f, dtype, 3, lead, 21, (layout){0, 0}, wide);
     call(&l, &a, NULL, 0);
     for (int k = 0; k < 5; k++) {
+        if (looked_at == emulated && layouts[k].shift % (dtype.bits / 8)) continue; /* which it refuses */
         arguments b = arguments_new(f, dtype, 3, lead, 21, layouts[k], wide);
         for (int i = 0; f->args[i]; i++)
             if (b.tensor[i] && !strchr("os", f->args[i])) copy(b.tensor[i], a.tensor[i]);
@@ -441,7 +474,7 @@ static void same_for_layouts(const function *f, khub_dtype dtype)
 }
 START_TEST(same_bits_for_every_layout)
 {
-    for_each(same_for_layouts);
+    for_both(same_for_layouts);
 }
 END_TEST
 
@@ -456,7 +489,7 @@ static void transpose(guarded *g)
 static void transposed(const function *f, khub_dtype dtype)
 {
     static const int64_t lead[2] = {3, 4};
-    library l = library_open(f->repository, NULL);
+    library l = library_open(f->repository, looked_at);
     arguments a = arguments_new(f, dtype, 2, lead, 21, (layout){2, 0}, wide);
     call(&l, &a, NULL, 0);
     /* x (4, 3, n) in the order of (3, 4, n), out compact */
@@ -472,14 +505,14 @@ static void transposed(const function *f, khub_dtype dtype)
 }
 START_TEST(same_bits_for_axes_in_any_order)
 {
-    for_each(transposed);
+    for_both(transposed);
 }
 END_TEST
 
 static void in_place(const function *f, khub_dtype dtype)
 {
     if (strchr(f->args, 'X')) return; /* gated: out is smaller than x */
-    library l = library_open(f->repository, NULL);
+    library l = library_open(f->repository, looked_at);
     int64_t lead = 5;
     arguments a = arguments_new(f, dtype, 1, &lead, 53, (layout){0, 0}, wide);
     call(&l, &a, NULL, 0);
@@ -508,7 +541,7 @@ static void in_place(const function *f, khub_dtype dtype)
 }
 START_TEST(same_bits_in_place)
 {
-    for_each(in_place);
+    for_both(in_place);
 }
 END_TEST
 
@@ -594,7 +627,7 @@ END_TEST
 
 static void no_rows(const function *f, khub_dtype dtype)
 {
-    library l = library_open(f->repository, NULL);
+    library l = library_open(f->repository, looked_at);
     int64_t lead[2] = {3, 0};
     arguments a = arguments_new(f, dtype, 2, lead, 8, (layout){0, 0}, wide);
     for (int i = 0; f->args[i]; i++)
@@ -604,7 +637,7 @@ static void no_rows(const function *f, khub_dtype dtype)
 }
 START_TEST(no_rows_are_no_work)
 {
-    for_each(no_rows);
+    for_both(no_rows);
 }
 END_TEST
 
@@ -858,8 +891,9 @@ START_TEST(norms_of_the_unusual)
 }
 END_TEST
 
-UNIT("kernels_rows", right_by_the_formula, same_bits_for_every_instruction_set, same_bits_for_every_split,
-     same_bits_for_every_layout, same_bits_for_axes_in_any_order, same_bits_in_place,
-     same_bits_past_the_caches, adding_first_is_adding_apart, no_bias_is_a_bias_of_zeros, no_rows_are_no_work,
-     activations_take_any_number_of_axes, activations_of_the_unusual, activations_keep_their_digits,
-     norms_of_huge_rows, nan_stays_in_its_row, softmax_of_a_masked_row, norms_of_the_unusual)
+UNIT("kernels_rows", right_by_the_formula, right_in_float16, same_bits_for_every_instruction_set,
+     same_bits_for_every_split, same_bits_for_every_layout, same_bits_for_axes_in_any_order,
+     same_bits_in_place, same_bits_past_the_caches, adding_first_is_adding_apart, no_bias_is_a_bias_of_zeros,
+     no_rows_are_no_work, activations_take_any_number_of_axes, activations_of_the_unusual,
+     activations_keep_their_digits, norms_of_huge_rows, nan_stays_in_its_row, softmax_of_a_masked_row,
+     norms_of_the_unusual)

@@ -107,20 +107,13 @@ VEC_LONG v16 v_negative(v16 s, v16 x, v16 y)
 }
 VEC_LONG void v_powers(v16 t, v16 *half, v16 *rest)
 {
-    for (int i = 0; i < 16; i++) {
-        uint32_t n = bits_of(t.f[i]) - V_ROUNDER_BITS;
-        uint32_t low = n >> 1 | (n & UINT32_C(0x80000000)); /* arithmetic shift */
-        half->f[i] = float_of((low + 127) << 23);
-        rest->f[i] = float_of((n - low + 127) << 23);
-    }
+    for (int i = 0; i < 16; i++)
+        lane_powers(t.f[i], &half->f[i], &rest->f[i]);
 }
 VEC_LONG void v_growth(v16 t, v16 *up, v16 *down)
 {
-    for (int i = 0; i < 16; i++) {
-        int32_t n = (int32_t)(bits_of(t.f[i]) - V_ROUNDER_BITS), less = n > 0 ? -((n + 1) / 2) : 0;
-        up->f[i] = float_of((uint32_t)(n + less + 127) << 23);
-        down->f[i] = float_of((uint32_t)(less + 127) << 23);
-    }
+    for (int i = 0; i < 16; i++)
+        lane_growth(t.f[i], &up->f[i], &down->f[i]);
 }
 VEC_LONG v16 v_first(v16 v, int64_t count, float rest)
 {
