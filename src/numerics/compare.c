@@ -62,7 +62,7 @@ static void take_plain(job *j, const char *a, const char *b, size_t count)
     khub__lanes_add(j->sum, &sums);
 }
 
-/* 1: fast, and so *tops is known. */
+/* 1: fast, and so *tops is known, if asked. */
 static int take_block(job *j, khub__tops *tops, const void *a, const void *b, size_t count)
 {
     int is_fast = j->fast && j->fast->block(j->sum, a, b, count, j->read, &j->pairs, tops);
@@ -126,8 +126,7 @@ static void take_short_rows(job *j, size_t rows, size_t width)
     size_t count = rows * width;
     const void *a = next_elements(&j->a, count), *b = next_elements(&j->b, count);
     uint64_t identical = sum->identical;
-    khub__tops tops;
-    int is_fast = take_block(j, &tops, a, b, count);
+    int is_fast = take_block(j, NULL, a, b, count);
     sum->rows += rows;
     if (width == 1 || (j->a.reader == j->b.reader && sum->identical - identical == count))
         sum->argmax_same += rows;

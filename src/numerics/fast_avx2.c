@@ -399,7 +399,7 @@ KHUB__INLINE int block(khub__format f, khub_comparison *c, const char *a, const 
     missing |= add_by_kind(c, f, a, b, count, &s);
     khub__count_pairs(c, f, a, b, count, s.same, s.least_of_b == 0);
     if (missing) khub__ask_plain_way(c, missing, a, b, count, (size_t)f.bytes, (size_t)f.bytes, read, pairs);
-    *tops = s.tops;
+    if (tops) *tops = s.tops;
     return 1;
 }
 

@@ -133,6 +133,7 @@ KHUB__INLINE int block(khub__format f, khub__format w, khub_comparison *c, const
     c->identical += same;
     c->zero_signs += level - same;
     if (missing) khub__ask_plain_way(c, missing, a, b, count, a_bytes, b_bytes, read, pairs);
+    if (!tops) return 1;
     tops->a = top_order(f, khub__largest_lane(l[0].top_a, l[1].top_a), a, whole, count);
     tops->b = top_order(w, khub__largest_lane(l[0].top_b, l[1].top_b), b, whole, count);
     return 1;
@@ -141,9 +142,10 @@ KHUB__INLINE int block(khub__format f, khub__format w, khub_comparison *c, const
 KHUB__INLINE size_t same_places(khub__format f, khub__format w, const char *a, const char *b, size_t rows,
                                 size_t width)
 {
-    size_t same = 0;
-    for (size_t row = 0; row < rows; row++, a += width * (size_t)f.bytes, b += width * (size_t)w.bytes)
-        same += khub__place_in_row(f, a, width) == khub__place_in_row(w, b, width);
+    size_t same = 0, row = khub__same_firsts(&same, f, w, KHUB__POSITIVE_FLOATS, a, b, rows, width);
+    for (; row < rows; row++)
+        same += khub__place_in_row(f, a + row * width * (size_t)f.bytes, width) ==
+                khub__place_in_row(w, b + row * width * (size_t)w.bytes, width);
     return same;
 }
 

@@ -86,6 +86,7 @@ static int block_float64(khub_comparison *c, const void *a, const void *b, size_
     khub__count_pairs(c, KHUB__FORMAT_float64, a, b, count, same, 0);
     c->zero_signs += level - same;
     if (missing) khub__ask_plain_way(c, missing, a, b, count, 8, 8, read, pairs);
+    if (!tops) return 1;
     tops->a = top_order(khub__largest_lane(l[0].top_a, l[1].top_a), a, whole / 8, count);
     tops->b = top_order(khub__largest_lane(l[0].top_b, l[1].top_b), b, whole / 8, count);
     return 1;

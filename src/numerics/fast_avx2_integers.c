@@ -83,9 +83,11 @@ KHUB__INLINE size_t place_in_row(kind k, const char *at, size_t width)
 
 KHUB__INLINE size_t same_places(kind k, const char *a, const char *b, size_t rows, size_t width)
 {
-    size_t same = 0;
-    for (size_t row = 0; row < rows; row++, a += width * (size_t)k.bytes, b += width * (size_t)k.bytes)
-        same += place_in_row(k, a, width) == place_in_row(k, b, width);
+    const size_t bytes = width * (size_t)k.bytes;
+    size_t same = 0, row = khub__same_firsts(&same, format_of(k), format_of(k),
+                                             k.is_signed ? KHUB__SIGNED : KHUB__UNSIGNED, a, b, rows, width);
+    for (; row < rows; row++)
+        same += place_in_row(k, a + row * bytes, width) == place_in_row(k, b + row * bytes, width);
     return same;
 }
 
@@ -280,7 +282,7 @@ KHUB__INLINE int block_small(kind k, khub_comparison *c, const char *a, const ch
         c->zero_missed += t.missed;
     khub__count_pairs(c, format_of(k), a, b, count, (size_t)t.same, 0);
     if (missing) khub__ask_plain_way(c, missing, a, b, count, bytes, bytes, read, pairs);
-    *tops = (khub__tops){order_of(k, t.top_a), order_of(k, t.top_b)};
+    if (tops) *tops = (khub__tops){order_of(k, t.top_a), order_of(k, t.top_b)};
     return 1;
 }
 
@@ -366,7 +368,7 @@ KHUB__INLINE int block_wide(kind k, khub_comparison *c, const char *a, const cha
     int missing = khub__lanes_settle(c, l, sums);
     khub__count_pairs(c, format_of(k), a, b, count, khub__sum_of_lanes(l[0].same, l[1].same) - padding, 0);
     if (missing) khub__ask_plain_way(c, missing, a, b, count, bytes, bytes, read, pairs);
-    *tops = (khub__tops){top_of(k, a, count), top_of(k, b, count)};
+    if (tops) *tops = (khub__tops){top_of(k, a, count), top_of(k, b, count)};
     return 1;
 }
 

@@ -164,10 +164,119 @@ KHUB__INLINE int khub__same_place(khub__format f, const char *a, const char *b, 
            khub__find(f, b, width, khub__order_in(f, top_b));
 }
 
+/* What orders elements that aren't all the same: floats of which one is positive are in the order of signed
+ * integers as far as the largest is concerned. */
+typedef enum khub__elements { KHUB__SIGNED, KHUB__UNSIGNED, KHUB__POSITIVE_FLOATS } khub__elements;
+
+KHUB__INLINE __m256i khub__larger_64(khub__elements e, __m256i x, __m256i y)
+{
+    const __m256i turned = _mm256_set1_epi64x(e == KHUB__UNSIGNED ? INT64_MIN : 0);
+    if (e == KHUB__POSITIVE_FLOATS) return khub__larger((khub__format){.bytes = 8}, x, y);
+    return _mm256_blendv_epi8(x, y,
+                              _mm256_cmpgt_epi64(_mm256_xor_si256(y, turned), _mm256_xor_si256(x, turned)));
+}
+
+KHUB__INLINE __m256i khub__larger_of(khub__format f, khub__elements e, __m256i x, __m256i y)
+{
+    if (f.bytes == 8) return khub__larger_64(e, x, y);
+    if (e != KHUB__UNSIGNED) return khub__larger(f, x, y);
+    return f.bytes == 4   ? _mm256_max_epu32(x, y)
+           : f.bytes == 2 ? _mm256_max_epu16(x, y)
+                          : _mm256_max_epu8(x, y);
+}
+
+/* The larger ones of two neighbours, `bytes` each, of x and y in turn. */
+KHUB__INLINE __m256i khub__fold(khub__format f, khub__elements e, int bytes, __m256i x, __m256i y)
+{
+    switch (bytes) {
+    case 1:
+        return khub__larger_of(f, e, _mm256_unpacklo_epi8(x, y), _mm256_unpackhi_epi8(x, y));
+    case 2:
+        return khub__larger_of(f, e, _mm256_unpacklo_epi16(x, y), _mm256_unpackhi_epi16(x, y));
+    case 4:
+        return khub__larger_of(f, e, _mm256_unpacklo_epi32(x, y), _mm256_unpackhi_epi32(x, y));
+    default:
+        return khub__larger_of(f, e, _mm256_unpacklo_epi64(x, y), _mm256_unpackhi_epi64(x, y));
+    }
+}
+
+/* The largest of each of so many rows as fill 16 bytes, there in their order and once more above. A row is
+ * whole vectors. */
+KHUB__INLINE __m256i khub__tops_of(khub__format f, khub__elements e, const char *at, size_t row_bytes)
+{
+    __m256i v[16];
+    const int rows = 16 / f.bytes;
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) {
+        const char *row = at + (size_t)r * row_bytes;
+        v[r] = khub__load(row);
+        for (size_t i = 32; i < row_bytes; i += 32)
+            v[r] = khub__larger_of(f, e, v[r], khub__load(row + i));
+    }
+#pragma GCC unroll 4
+    for (int left = rows / 2, bytes = f.bytes; left; left /= 2, bytes *= 2)
+#pragma GCC unroll 8
+        for (int i = 0; i < left; i++)
+            v[i] = khub__fold(f, e, bytes, v[2 * i], v[2 * i + 1]);
+    return khub__larger_of(f, e, v[0], _mm256_permute2x128_si256(v[0], v[0], 1));
+}
+
+KHUB__INLINE int khub__all_positive(khub__format f, __m256i v)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i more = f.bytes == 8   ? _mm256_cmpgt_epi64(v, zero)
+                   : f.bytes == 4 ? _mm256_cmpgt_epi32(v, zero)
+                   : f.bytes == 2 ? _mm256_cmpgt_epi16(v, zero)
+                                  : _mm256_cmpgt_epi8(v, zero);
+    return _mm256_movemask_epi8(more) == -1;
+}
+
+enum { KHUB__ROWS = 16 };
+
+/* Of KHUB__ROWS rows, 32 or 64 elements wide, a bit where the first of each one's largest is. No branch asks
+ * where, which nobody foresees. 0: a row of floats has none that is positive. */
+KHUB__INLINE int khub__firsts_of(uint64_t first[KHUB__ROWS], khub__format f, khub__elements e, const char *at,
+                                 size_t width)
+{
+    const __m256i all = _mm256_set1_epi8(-1);
+    const size_t row_bytes = width * (size_t)f.bytes;
+    char tops[8 * KHUB__ROWS + 16];
+    for (size_t r = 0; r < KHUB__ROWS; r += 16 / (size_t)f.bytes) {
+        __m256i v = khub__tops_of(f, e, at + r * row_bytes, row_bytes);
+        if (e == KHUB__POSITIVE_FLOATS && !khub__all_positive(f, v)) return 0;
+        _mm_storeu_si128((__m128i *)(void *)(tops + r * (size_t)f.bytes), _mm256_castsi256_si128(v));
+    }
+    for (size_t r = 0; r < KHUB__ROWS; r++, at += row_bytes) {
+        __m256i wanted = khub__everywhere(f, khub__bits_at(tops, r, f.bytes));
+        uint64_t found = khub__equal_32(f, at, all, wanted);
+        if (width == 64) found |= (uint64_t)khub__equal_32(f, at + 32 * (size_t)f.bytes, all, wanted) << 32;
+        first[r] = found & (0 - found);
+    }
+    return 1;
+}
+
+/* Of rows of a, of format f, and of b, of format w, looks at so many as are 32 or 64 elements wide and come
+ * KHUB__ROWS at a time, until khub__firsts_of doesn't know: how many it has looked at. Counts in *same. */
+KHUB__INLINE size_t khub__same_firsts(size_t *same, khub__format f, khub__format w, khub__elements e,
+                                      const char *a, const char *b, size_t rows, size_t width)
+{
+    uint64_t of_a[KHUB__ROWS], of_b[KHUB__ROWS];
+    size_t row = 0;
+    if (width != 32 && width != 64) return 0;
+    for (; row + KHUB__ROWS <= rows; row += KHUB__ROWS) {
+        if (!khub__firsts_of(of_a, f, e, a + row * width * (size_t)f.bytes, width) ||
+            !khub__firsts_of(of_b, w, e, b + row * width * (size_t)w.bytes, width))
+            break;
+        for (int r = 0; r < KHUB__ROWS; r++)
+            *same += of_a[r] == of_b[r];
+    }
+    return row;
+}
+
 KHUB__INLINE size_t khub__same_places(khub__format f, const char *a, const char *b, size_t rows, size_t width)
 {
-    size_t same = 0;
-    for (size_t row = 0; row < rows; row++)
+    size_t same = 0, row = khub__same_firsts(&same, f, f, KHUB__POSITIVE_FLOATS, a, b, rows, width);
+    for (; row < rows; row++)
         same += (size_t)khub__same_place(f, a + row * width * (size_t)f.bytes,
                                          b + row * width * (size_t)f.bytes, width);
     return same;
