@@ -25,7 +25,8 @@ typedef struct khub_timing {
 
 /* One call that was measured. Strings are the khub_bench's. */
 typedef struct khub_bench_case {
-    const char *layer;    /* "RMSNorm"; NULL: a function that serves none */
+    const char *layer; /* "RMSNorm", or its name in the kernel's layers.json, "LinearInt8"; NULL: a function
+                        * that serves none */
     const char *function; /* "rms_norm"; NULL: nothing was called */
     const char *shape;  /* "m=252,n=384,k=384"; of a function its arguments, "float32[4,384] float32[384]" */
     khub_dtype dtype;   /* of the tensors; of a function its first tensor's, lanes 0 when it has none */
@@ -80,11 +81,12 @@ typedef struct khub_bench_options {
                            * get's libtorch) where PyTorch has one */
 } khub_bench_options;
 
-/* Measures a layer of a kernel (named as for khub_get), or with `layer` NULL every layer that it serves, in
- * this thread and `threads` - 1 of its own. A case that can't be measured has its reason, and is no error;
- * that none could be is one. `options` may be NULL. *out is the caller's (khub_bench_free); NULL after a
- * failure. KHUB_E_INVAL (options; a shape: what is wrong and which names there are), KHUB_E_NOTFOUND,
- * KHUB_E_KERNEL, KHUB_E_NOMEM, and those of khub_get. */
+/* Measures a layer of a kernel (named as for khub_get): of docs/layers.md, or another form of one by its name
+ * in the kernel's layers.json; with `layer` NULL every layer that it serves. In this thread and `threads` - 1
+ * of its own. A case that can't be measured has its reason, and is no error; that none could be is one.
+ * `options` may be NULL. *out is the caller's (khub_bench_free); NULL after a failure. KHUB_E_INVAL (options;
+ * a shape: what is wrong and which names there are), KHUB_E_NOTFOUND, KHUB_E_KERNEL, KHUB_E_NOMEM, and those
+ * of khub_get. */
 KHUB_API int khub_bench_layer(khub_bench **out, const char *kernel, const char *layer,
                               const khub_bench_options *options, khub_error *err);
 

@@ -56,7 +56,6 @@ static int parse_arguments(job *j, int argc, char **argv)
 /* What goes together. */
 static int check(const job *j)
 {
-    int is_layer = j->name && khub_layer_arg(j->name, 0);
     if (j->name && !*j->name)
         return cli_usage("bench", "%s: a layer or a function is expected behind \":\"", j->kernel);
     if (j->count && !j->name)
@@ -70,11 +69,6 @@ static int check(const job *j)
         return cli_usage("bench", "--layer %s: which function? %s:FUNCTION", j->layer, j->kernel);
     if (j->layer && !khub_layer_arg(j->layer, 0))
         return cli_usage("bench", "--layer %s: docs/layers.md has no such layer", j->layer);
-    if (j->name && !is_layer && !j->layer && !j->count)
-        return cli_usage("bench",
-                         "%s is no layer of docs/layers.md: a function needs arguments, as khub call takes "
-                         "them, or --layer LAYER",
-                         j->name);
     return EXIT_DONE;
 }
 

@@ -211,6 +211,13 @@ static int read_layers(khub_kernel *kernel, khub_error *err)
     return rc;
 }
 
+int khub__kernel_layers(const khub__layers **out, khub_kernel *kernel, khub_error *err)
+{
+    int rc = kernel->layers ? KHUB_OK : read_layers(kernel, err);
+    *out = kernel->layers;
+    return rc;
+}
+
 static const char *layer_at(const khub_kernel *kernel, size_t i)
 {
     return i < kernel->layers->count ? kernel->layers->specs[i]->layer : NULL;
@@ -218,14 +225,14 @@ static const char *layer_at(const khub_kernel *kernel, size_t i)
 
 int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const char *layer, khub_error *err)
 {
-    int missing = khub__given("khub_kernel_layer", out && kernel && layer, err);
+    const khub__layers *layers;
+    int rc = khub__given("khub_kernel_layer", out && kernel && layer, err);
     if (out) *out = NULL;
-    if (missing != KHUB_OK) return missing;
-    int rc = kernel->layers ? KHUB_OK : read_layers(kernel, err);
+    if (rc == KHUB_OK) rc = khub__kernel_layers(&layers, kernel, err);
     if (rc != KHUB_OK) return rc;
-    *out = khub__layers_find(kernel->layers, layer);
+    *out = khub__layers_find(layers, layer);
     if (*out) return KHUB_OK;
-    if (!kernel->layers->specs)
+    if (!layers->specs)
         return khub__fail(err, KHUB_E_NOTFOUND, "%s: has no layers.json, so no layer \"%s\" (%s)",
                           kernel->name, layer, kernel->build);
     return fail_absent(err, kernel, "layer", layer, layer_at);

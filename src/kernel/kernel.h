@@ -37,4 +37,8 @@ struct khub_kernel {
     khub__layers_text layers_text;  /* what they are read from */
 };
 
+/* All that its layers.json says, read at the first question; none: it has no such file. As long as the
+ * kernel. KHUB_E_FORMAT, KHUB_E_NOMEM; *out is NULL then. */
+int khub__kernel_layers(const khub__layers **out, khub_kernel *kernel, khub_error *err);
+
 #endif

@@ -34,6 +34,12 @@ int khub__layers_read(khub__layers *out, const char *path, khub_error *err);
 /* NULL: the file has no such layer. */
 const khub_layer_spec *khub__layers_find(const khub__layers *layers, const char *layer);
 
+/* The layer of docs/layers.md that an entry is for. */
+static inline const char *khub__layer_served(const khub_layer_spec *spec)
+{
+    return spec->serves ? spec->serves : spec->layer;
+}
+
 /* Frees what it holds and zeroes it. */
 void khub__layers_free(khub__layers *layers);
 

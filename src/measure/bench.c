@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "kernel/kernel.h"
 #include "measure/calls.h"
 #include "measure/fill.h"
 #include "measure/peaks.h"
@@ -22,7 +23,7 @@ enum { MOST_CASES = 4096, CACHE_BYTES = 256 << 10 };
 struct entry {
     khub_bench_case shown;
     khub__case plan; /* of a layer */
-    char *function, *shape, *reason;
+    char *layer, *function, *shape, *reason;
 };
 
 struct khub_bench {
@@ -47,6 +48,7 @@ void khub_bench_free(khub_bench *bench)
 {
     if (!bench) return;
     for (size_t i = 0; i < bench->count; i++) {
+        khub__free(bench->entries[i].layer);
         khub__free(bench->entries[i].function);
         khub__free(bench->entries[i].shape);
         khub__free(bench->entries[i].reason);
@@ -300,8 +302,8 @@ static int measure_all(struct session *s, khub_error *err)
     return KHUB_OK;
 }
 
-/* The cases of one layer: its shapes, each in every dtype. */
-static int plan_layer(struct session *s, const khub__layer_def *layer, khub_error *err)
+/* The cases of one layer: its shapes, each in every dtype. `name` is that of the kernel's entry for it. */
+static int plan_layer(struct session *s, const khub__layer_def *layer, const char *name, khub_error *err)
 {
     static const char *const usual[] = {"float32", "bfloat16", NULL};
     const char *const *dtypes = s->options.dtypes ? s->options.dtypes : usual;
@@ -316,30 +318,38 @@ static int plan_layer(struct session *s, const khub__layer_def *layer, khub_erro
             if (rc == KHUB_OK) rc = khub__shape_parse(&entry->plan, layer, entry->shown.dtype, shape, err);
             if (rc != KHUB_OK) return rc;
             entry->shape = khub__strdup(khub__shape_text_of(text, &entry->plan));
-            if (!entry->shape) return khub__fail_memory(err, "measuring");
+            entry->layer = khub__strdup(name);
+            if (!entry->shape || !entry->layer) return khub__fail_memory(err, "measuring");
             entry->shown.shape = entry->shape;
-            entry->shown.layer = layer->name;
+            entry->shown.layer = entry->layer;
         }
     }
     return KHUB_OK;
 }
 
-/* The one that is named, or all that the kernel's layers.json has. */
-static int plan(struct session *s, const char *layer, khub_error *err)
+static int plan_entry(struct session *s, const khub_layer_spec *spec, khub_error *err)
 {
-    const khub__layer_def *named = layer ? khub__layer_find(layer) : NULL;
+    const khub__layer_def *layer = khub__layer_find(khub__layer_served(spec));
+    return layer ? plan_layer(s, layer, spec->layer, err) : KHUB_OK;
+}
+
+/* The one that is named, of docs/layers.md or of the kernel's layers.json, or all that are there. */
+static int plan(struct session *s, const char *name, khub_error *err)
+{
+    const khub__layer_def *layer = name ? khub__layer_find(name) : NULL;
     const khub_layer_spec *spec;
-    if (named) return plan_layer(s, named, err);
-    if (layer)
-        return khub__fail(err, KHUB_E_INVAL, "there is no layer \"%s\"; docs/layers.md lists them", layer);
-    for (size_t i = 0; i < KHUB__LAYERS; i++) {
-        khub_error none = {0};
-        const khub__layer_def *def = khub__layer_at(i);
-        int rc = khub_kernel_layer(&spec, s->kernel, def->name, &none);
-        if (rc == KHUB_OK) rc = plan_layer(s, def, err);
-        if (rc != KHUB_OK && rc != KHUB_E_NOTFOUND) return khub__fail(err, rc, "%s", none.message);
+    const khub__layers *all;
+    if (layer) return plan_layer(s, layer, name, err);
+    if (name) {
+        khub_error why = {0};
+        int rc = khub_kernel_layer(&spec, s->kernel, name, &why);
+        if (rc == KHUB_OK) return plan_entry(s, spec, err);
+        return khub__fail(err, rc, "%s; a function is measured with arguments, or as a layer", why.message);
     }
-    if (s->bench->count) return KHUB_OK;
+    int rc = khub__kernel_layers(&all, s->kernel, err);
+    for (size_t i = 0; rc == KHUB_OK && i < all->count; i++)
+        rc = plan_entry(s, all->specs[i], err);
+    if (rc != KHUB_OK || s->bench->count) return rc;
     return khub__fail(err, KHUB_E_NOTFOUND, "%s serves no layer of docs/layers.md",
                       khub_kernel_name(s->kernel));
 }

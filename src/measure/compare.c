@@ -62,7 +62,7 @@ static int add_layer(job *j, const khub_kernel *kernel, const khub_layer_spec *s
     khub_compare_layer *layer = &r->layers[r->count++];
     snprintf(layer->kernel, sizeof(layer->kernel), "%s", khub_kernel_name(kernel));
     snprintf(layer->variant, sizeof(layer->variant), "%s", khub_kernel_variant(kernel));
-    const char *serves = spec->serves ? spec->serves : spec->layer;
+    const char *serves = khub__layer_served(spec);
     snprintf(layer->layer, sizeof(layer->layer), "%s", spec->layer);
     snprintf(layer->serves, sizeof(layer->serves), "%s", serves);
     snprintf(layer->function, sizeof(layer->function), "%s", spec->function);
@@ -86,6 +86,7 @@ static int list(job *j, khub_error *err)
     char name[NAME];
     const char *what = "";
     const khub_layer_spec *spec;
+    const khub__layers *all;
     int rc = split(name, &what, j->wanted, err);
     j->report->count = 0; /* of a child that ended before it came to its list's end */
     if (rc != KHUB_OK) return rc;
@@ -93,16 +94,17 @@ static int list(job *j, khub_error *err)
         j->inline_spec.function = what;
         return add_layer(j, j->kernel, &j->inline_spec, err);
     }
-    rc = khub_kernel_layer(&spec, j->kernel, what, what[0] ? err : NULL);
-    if (rc == KHUB_OK) return add_layer(j, j->kernel, spec, err);
-    if (what[0] || rc != KHUB_E_NOTFOUND) return khub_kernel_layer(&spec, j->kernel, what, err);
-    const khub__layers *all = j->kernel->layers;
-    if (!all->count)
+    if (what[0]) {
+        rc = khub_kernel_layer(&spec, j->kernel, what, err);
+        return rc == KHUB_OK ? add_layer(j, j->kernel, spec, err) : rc;
+    }
+    rc = khub__kernel_layers(&all, j->kernel, err);
+    if (rc == KHUB_OK && !all->count)
         return khub__fail(err, KHUB_E_NOTFOUND,
                           "%s: has no layers.json: a function of it is compared as %s:FUNCTION with the "
                           "layer that it serves",
                           j->wanted, j->wanted);
-    for (size_t i = 0; i < all->count && rc != KHUB_E_UNSUPPORTED; i++)
+    for (size_t i = 0; rc == KHUB_OK && i < all->count; i++)
         rc = add_layer(j, j->kernel, all->specs[i], err);
     return rc;
 }
