@@ -3,7 +3,7 @@
 #ifndef UNIT_KERNELS_H
 #define UNIT_KERNELS_H
 
-#include "unit.h"
+#include "gpu.h"
 
 #include <khub/function.h>
 
@@ -67,11 +67,11 @@ static inline library library_open(const char *name, const char *isa)
     glob_t found;
     if (strcmp(name, "probe") == 0)
         snprintf(pattern, sizeof(pattern), "%s/tests/kernel-probe.so", getenv("KHUB_BINARY"));
-    else if (isa == emulated)
+    else if (isa == emulated && (!gpu_asked() || gpu_is_host()))
         snprintf(pattern, sizeof(pattern), "%s/tests/emulated/%s.so", getenv("KHUB_BINARY"), name);
     else
-        snprintf(pattern, sizeof(pattern), "%s/share/khub/kernels/khub/%s/build/*-cpu-*/*.so",
-                 getenv("KHUB_PREFIX"), name);
+        snprintf(pattern, sizeof(pattern), "%s/share/khub/kernels/khub/%s/build/*-%s-*/*.so",
+                 getenv("KHUB_PREFIX"), name, isa == emulated ? "cu[0-9]*" : "cpu");
     ck_assert_msg(glob(pattern, 0, NULL, &found) == 0, "no %s", pattern);
     ck_assert_uint_eq(found.gl_pathc, 1);
     library l = {open_copy(found.gl_pathv[0]), isa};
@@ -98,6 +98,25 @@ static inline void say_device(const khub_value *args, int32_t n, int32_t from, i
             args[i].as.tensor->device.type = to;
 }
 
+static inline int call_on_gpu(khub_function f, const khub_value *args, int32_t n, khub_value *result)
+{
+    gpu_call call;
+    khub_value moved[16];
+    khub_tensor there[16];
+    ck_assert_int_le(n, 16);
+    if (!gpu_asked()) {
+        say_device(args, n, KHUB_DEVICE_CPU, KHUB_DEVICE_CUDA);
+        int rc = f.call(f.self, args, n, result);
+        say_device(args, n, KHUB_DEVICE_CUDA, KHUB_DEVICE_CPU);
+        return rc;
+    }
+    gpu_begin(&call, moved, there, args, n);
+    say_device(moved, n, KHUB_DEVICE_CPU, KHUB_DEVICE_CUDA);
+    int rc = f.call(f.self, moved, n, result);
+    gpu_end(&call);
+    return rc;
+}
+
 /* Calls; returns 0, or -1 with "KIND: MESSAGE" in `words`. */
 static inline int call_kernel(const library *l, const char *name, const khub_value *args, int32_t n,
                               char words[1024])
@@ -113,9 +132,7 @@ static inline int call_kernel(const library *l, const char *name, const khub_val
     khub_function f = function_of(l, name);
     khub_value result = khub_arg_none();
     *words = 0;
-    if (l->isa == emulated) say_device(args, n, KHUB_DEVICE_CPU, KHUB_DEVICE_CUDA);
-    int rc = f.call(f.self, args, n, &result);
-    if (l->isa == emulated) say_device(args, n, KHUB_DEVICE_CUDA, KHUB_DEVICE_CPU);
+    int rc = l->isa == emulated ? call_on_gpu(f, args, n, &result) : f.call(f.self, args, n, &result);
     ck_assert_int_eq(result.type, KHUB_TYPE_NONE);
     if (rc == 0) return 0;
     TVMFFIObjectHandle object = NULL;
@@ -186,7 +203,8 @@ static inline int isas_here(const char *isas[ISAS])
 static inline int is_emulated(const char *name)
 {
     char path[4096];
-    snprintf(path, sizeof(path), "%s/tests/emulated/%s.so", getenv("KHUB_BINARY"), name);
+    snprintf(path, sizeof(path), "%s/tests/emulated/%s.so", getenv("KHUB_BINARY"),
+             name); /* built from the same list */
     return access(path, R_OK) == 0;
 }
 static inline int isas_of(const char *isas[ISAS], const char *name)
