@@ -1,4 +1,4 @@
-"""What khub compare measures of every built-in kernel, as the table of docs/determinism.md, which is written anew."""
+"""What khub compare measures of every built-in kernel, as the tables of docs/determinism.md, which are written anew."""
 
 import json
 import os
@@ -9,10 +9,12 @@ import sys
 KHUB = pathlib.Path(os.environ["KHUB_STAGE"]) / "bin" / "khub"
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "determinism.md"
 BEGIN, END = "<!-- measured by ./dev bench determinism -->\n", "<!-- end -->\n"
-KERNELS = ["activation", "attention", "linear", "norm", "rotary", "softmax"]
+KERNELS = ["activation", "attention", "linear", "norm", "rotary", "softmax", "quantized"]
 ORDINARY = {"normal", "zeros", "ties", "bits"}
 HEAD = ["layer", "deterministic", "batch-invariant", "float32: same bits", "worst ULP (standard's)", "promised", "mean (standard's)",
         "bfloat16: same bits", "worst ULP (standard's)", "NaN or infinity for a number in"]
+QUANTIZED_HEAD = ["layer", "deterministic", "batch-invariant", "float32: worst rms (standard's)", "promised", "least cosine", "bfloat16: worst rms (standard's)",
+                  "promised", "least cosine", "NaN or infinity for a number in"]
 
 
 def number(x):
@@ -37,13 +39,39 @@ def columns(layer, dtype):
     return (f"{100 * share:.1f} %", f"{number(worst)} ({number(worst_standard)})", f"{number(mean)} ({number(mean_standard)})")
 
 
+def promise(layer, dtype, kind):
+    return str(layer["promises"]["tolerance"].get(dtype, {}).get(kind, "–"))
+
+
+def framed(layer, cells):
+    """What is said of every layer, around the figures of its kind."""
+    unlike = dict.fromkeys(row["values"] for row in layer["rows"] if row["kernel"]["unlike"] > row["other"]["unlike"])
+    return [f"`{layer['layer']}`", word(layer["deterministic"]), word(layer["batch_invariant"]), *cells,
+            ", ".join(f"`{values}`" for values in unlike) or "–"]
+
+
 def line(layer):
     same, worst, mean = columns(layer, "float32")
     same16, worst16, _ = columns(layer, "bfloat16")
-    promised = layer["promises"]["tolerance"].get("float32", {}).get("ulp", "–")
-    unlike = dict.fromkeys(row["values"] for row in layer["rows"] if row["kernel"]["unlike"] > row["other"]["unlike"])
-    return [f"`{layer['layer']}`", word(layer["deterministic"]), word(layer["batch_invariant"]), same, worst, str(promised), mean, same16, worst16,
-            ", ".join(f"`{values}`" for values in unlike) or "–"]
+    return framed(layer, [same, worst, promise(layer, "float32", "ulp"), mean, same16, worst16])
+
+
+def quantized_line(layer):
+    cells = []
+    for dtype in "float32", "bfloat16":
+        rows = [row for row in layer["rows"] if row["dtype"] == dtype and row["values"] in ORDINARY]
+        rms, standard = (max(row[who]["rms"] for row in rows) for who in ("kernel", "other"))
+        cosine = min(row["kernel"]["cosine"] for row in rows)
+        cells += [f"{number(rms)} ({number(standard)})", promise(layer, dtype, "relative"), f"{cosine:.5f}"]
+    return framed(layer, cells)
+
+
+def is_quantized(layer):
+    return any("relative" in tolerance for tolerance in layer["promises"]["tolerance"].values())
+
+
+def table(head, lines):
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in [head, ["---"] * len(head), *lines])
 
 
 def measure():
@@ -55,7 +83,9 @@ def measure():
         yield from json.loads(run.stdout)
 
 
-table = "".join(f"| {' | '.join(cells)} |\n" for cells in [HEAD, ["---"] * len(HEAD), *map(line, measure())])
+layers = list(measure())
+tables = table(HEAD, [line(layer) for layer in layers if not is_quantized(layer)])
+tables += "\n" + table(QUANTIZED_HEAD, [quantized_line(layer) for layer in layers if is_quantized(layer)])
 before, rest = PAGE.read_text().split(BEGIN)
-PAGE.write_text(before + BEGIN + table + END + rest.split(END)[1])
-print(table, end="")
+PAGE.write_text(before + BEGIN + tables + END + rest.split(END)[1])
+print(tables, end="")

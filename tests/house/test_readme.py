@@ -1,4 +1,5 @@
 """What README shows works: its C program, its cc line, its khub lines. Also that it says what --help says."""
+import json
 import os
 import pathlib
 import re
@@ -72,6 +73,13 @@ def test_dev_commands_exist():
     usage = run([source / "dev", "help"]).stdout
     assert named and all(re.search(rf"^  {name}\b", usage, re.M) for name in named), named
     assert shutil.which("cmake")
+
+
+def test_every_built_in_layer_is_in_the_measured_tables():
+    """Those of docs/determinism.md, which ./dev bench determinism writes."""
+    tables = (source / "docs/determinism.md").read_text().split("<!-- measured by")[1].split("<!-- end -->")[0]
+    layers = [layer for file in source.glob("kernels/*/layers.json") for layer in json.loads(file.read_text())["layers"]]
+    assert sorted(re.findall(r"^\| `(\w+)`", tables, re.M)) == sorted(layers)
 
 
 def test_links_lead_somewhere():
