@@ -1,5 +1,6 @@
 /* A bundle of any bytes: no crash, and a verdict whose value and status agree. Only what the authority of the
  * tests signed may hold. */
+#include "remembered.h"
 #include "signature.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,5 @@
 /* A trusted root of any bytes: what is taken has what a verifier relies on. */
+#include "remembered.h"
 #include "signature.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

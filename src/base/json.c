@@ -7,19 +7,31 @@
  * model of 50,000 tensors counts 400,000. */
 enum { MAX_DEPTH = 64, MAX_VALUES = 1 << 20 };
 
+/* Where the quotation mark is that ends the string, with no odd number of backslashes before it; `length`:
+ * there is none. */
+static size_t end_of_string(const char *text, size_t from, size_t length)
+{
+    const char *mark;
+    while (from < length && (mark = memchr(text + from, '"', length - from)) != NULL) {
+        const char *before = mark;
+        while (before > text + from && before[-1] == '\\')
+            before--;
+        if ((mark - before) % 2 == 0) return (size_t)(mark - text);
+        from = (size_t)(mark - text) + 1;
+    }
+    return length;
+}
+
 /* jansson recurses on nesting and takes memory for every value, so both are counted before it starts;
  * brackets and commas are at least as many as values. NULL, or what there is too much of. */
 static const char *excess(const char *text, size_t length)
 {
-    int depth = 0, in_string = 0;
+    int depth = 0;
     size_t values = 0;
     for (size_t i = 0; i < length; i++) {
         char c = text[i];
-        if (in_string) {
-            if (c == '\\') i++;
-            in_string = c != '"';
-        } else if (c == '"') {
-            in_string = 1;
+        if (c == '"') {
+            i = end_of_string(text, i + 1, length);
         } else if (c == '}' || c == ']') {
             depth--;
         } else if (c == '{' || c == '[' || c == ',') {
