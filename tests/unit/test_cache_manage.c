@@ -175,6 +175,8 @@ START_TEST(removing_a_revision_keeps_what_others_show)
 {
     cache_begin();
     fill();
+    put(at(FOLDER "/receipt." COMMIT ".x.txt"), "x");
+    put(at(FOLDER "/receipt." COMMIT2 ".x.txt"), "x");
     khub_removed removed, dry;
     ck_khub_ok(khub_cache_remove(&dry, cache, "kernel", "org/name", COMMIT, 1, &err), &err);
     ck_assert(exists(at(FOLDER "/snapshots/" COMMIT "/only")));
@@ -187,6 +189,8 @@ START_TEST(removing_a_revision_keeps_what_others_show)
     ck_assert(!exists(at(FOLDER "/snapshots/" COMMIT)));
     ck_assert(!exists(at(FOLDER "/trees/" COMMIT ".json")));
     ck_assert(!exists(at(FOLDER "/.no_exist/" COMMIT)));
+    ck_assert(!exists(at(FOLDER "/receipt." COMMIT ".x.txt")));
+    ck_assert(exists(at(FOLDER "/receipt." COMMIT2 ".x.txt")));
     ck_assert(!exists(at(FOLDER "/refs/v1")));
     ck_assert(!exists(at(FOLDER "/refs/refs"))); /* its folders were empty then */
     ck_assert(!exists(at(BLOBS "/" JELLO_GIT)));
