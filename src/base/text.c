@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { TEXT_MAX = 64 << 20 };
 
@@ -130,4 +131,21 @@ void khub__text_add_hex(khub__text *text, const unsigned char *bytes, size_t cou
         khub__hex(hex, &bytes[i], 1);
         khub__text_add(text, hex);
     }
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **khub__text_names(const khub__text *text, size_t count)
+{
+    char **names = khub__malloc(count * sizeof(char *) + text->length + 1);
+    if (!names) return NULL;
+    char *at = (char *)(names + count);
+    if (text->length) memcpy(at, text->data, text->length);
+    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
+        names[i] = at;
+    qsort(names, count, sizeof(char *), by_bytes);
+    return names;
 }

@@ -28,6 +28,10 @@ void khub__copy(char *out, size_t size, const char *text);
 char *khub__text_take(khub__text *text);
 void khub__text_free(khub__text *text);
 
+/* NUL-separated names, `count` of them, as a sorted array (by bytes) of pointers with the text behind it: one
+ * allocation, freed with khub_free. NULL: no memory. */
+char **khub__text_names(const khub__text *text, size_t count);
+
 /* Length of the valid UTF-8 character at `s` (of `left` bytes, at least one), 0 when it isn't one. */
 size_t khub__utf8_length(const unsigned char *s, size_t left);
 

@@ -18,6 +18,10 @@ typedef struct khub__x86_registers {
 /* Names of the usable features, static strings, in a fixed order; returns how many. */
 size_t khub__x86_features(const char *names[KHUB__MAX_FEATURES], const khub__x86_registers *registers);
 
+/* Both of this processor, when it is an x86 (cpuid.c). */
+size_t khub__cpuid_features(const char *names[KHUB__MAX_FEATURES]);
+const char *khub__cpuid_model(char *buffer, size_t size);
+
 /* The same from the bits that Linux hands to a program on aarch64 (AT_HWCAP, AT_HWCAP2). */
 size_t khub__arm_features(const char *names[KHUB__MAX_FEATURES], uint64_t hwcap, uint64_t hwcap2);
 
@@ -27,7 +31,8 @@ void khub__squeeze(char *text);
 /* "ARM Neoverse-V2" from MIDR_EL1; NULL for a part that isn't in the table. */
 const char *khub__arm_model(uint64_t midr);
 
-/* Of the machine at hand (linux/cpu.c): features of this processor; its model (NULL: unknown). */
+/* Of the machine at hand (one source per operating system): features of this processor; its model (NULL:
+ * unknown). */
 size_t khub__cpu_features(const char *names[KHUB__MAX_FEATURES]);
 const char *khub__cpu_model(char *buffer, size_t size, const char *root);
 

@@ -34,11 +34,11 @@ def before(folder):
 
 
 def is_system(path):
-    return "/posix/" in path or "/linux/" in path
+    return re.search("/(posix|linux|darwin|windows|not_linux)/", path) is not None
 
 
 def fault_in_library(folder, quote, name, in_system=False):
-    """What is wrong with this include in a file of src/FOLDER, or of its posix/ or linux/; None when nothing is."""
+    """What is wrong with this include in a file of src/FOLDER, or of its folders per system; None when nothing is."""
     if quote == "<":
         public = re.fullmatch(r"khub/(\w+)\.h", name)
         if public and HOME[public[1]] not in before(folder):

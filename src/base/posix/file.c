@@ -156,24 +156,6 @@ int khub__file_may_use(const char *path)
     return access(path, R_OK | W_OK) == 0;
 }
 
-static int by_bytes(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Turns NUL-separated names into a sorted array of pointers with the text behind it. */
-static char **index_names(const khub__text *text, size_t count)
-{
-    char **names = khub__malloc(count * sizeof(char *) + text->length + 1);
-    if (!names) return NULL;
-    char *at = (char *)(names + count);
-    if (text->length) memcpy(at, text->data, text->length);
-    for (size_t i = 0; i < count; i++, at += strlen(at) + 1)
-        names[i] = at;
-    qsort(names, count, sizeof(char *), by_bytes);
-    return names;
-}
-
 static int is_directory(int dir, const struct dirent *entry)
 {
     struct stat st;
@@ -197,7 +179,7 @@ static int list(char ***names, size_t *count, const char *path, int directories_
     }
     int broken = errno;
     closedir(dir);
-    if (!broken && !text.failed) *names = index_names(&text, *count);
+    if (!broken && !text.failed) *names = khub__text_names(&text, *count);
     khub__text_free(&text);
     if (*names) return KHUB_OK;
     *count = 0;

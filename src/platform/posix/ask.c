@@ -69,12 +69,25 @@ static int spawn(khub__ask *ask, const char *program, int pipe_end, uint32_t tim
     return rc;
 }
 
+/* Of ends that no process gets that another thread starts meanwhile, where the system can do that. */
+static int make_pipe(int ends[2])
+{
+#if defined(__linux__)
+    return pipe2(ends, O_CLOEXEC);
+#else
+    if (pipe(ends) != 0) return -1;
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    return 0;
+#endif
+}
+
 static void start(khub__ask *ask, const char *program, uint32_t timeout_ms)
 {
     int ends[2];
     ask->end = KHUB__ASK_NOT_STARTED;
     ask->pipe = -1;
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (make_pipe(ends) != 0) {
         ask->detail = errno;
         return;
     }
