@@ -441,7 +441,7 @@ int khub__doc(const khub__signature *signature, TVMFFIAny *result)
 static const khub__signature kernel_isa_signature = {
     .name = "kernel_isa",
     .doc = "The instruction set that the functions of this library use: \"portable\", \"avx2\", \"avx512\", "
-           "\"neon\".",
+           "\"neon\", on a GPU \"cuda\".",
     .not_empty = "",
     .returns = "ffi.String",
 };

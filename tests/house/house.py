@@ -12,8 +12,8 @@ PUBLIC_HEADERS = sorted((SOURCE / "include" / "khub").glob("*.h"))
 
 
 def sources(*folders):
-    """Every C file under the folders of the repository, as paths relative to it."""
-    found = [p for f in folders for p in sorted((SOURCE / f).rglob("*.[ch]"))]
+    """Every C file, and of CUDA, under the folders of the repository, as paths relative to it."""
+    found = [p for f in folders for p in sorted((SOURCE / f).rglob("*")) if p.suffix in {".c", ".h", ".cu"}]
     assert found, f"no C files in {folders}"
     return [p.relative_to(SOURCE) for p in found]
 

@@ -1,5 +1,5 @@
 """The built-in kernels as files, by the real `kernels` package: metadata, digest, what layers.json promises; of builds for CUDA, which are there
-where they were asked for (./dev build --cuda), what the toolkit says of the code in them."""
+where they were asked for (./dev build --cuda), what GPUs they have code for."""
 import json
 import os
 import re
@@ -88,20 +88,14 @@ def test_only_the_functions_are_exported(build):
 
 CUDA = [p for p in BUILDS if backend(p) == "cuda"]
 if CUDA:
-    TOOLKIT = Path(shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")).resolve().parent
-
     @pytest.mark.parametrize("cuda", CUDA, ids=lambda p: p.parent.parent.name)
     def test_code_for_gpus(cuda):
-        """Code for every architecture that metadata.json names and for no other; none of it uses memory for want of registers."""
+        """Code for every architecture that metadata.json names and for no other. (That no register is spilled nvcc saw to: cmake/nvcc.cmake.)"""
         archs = json.loads((cuda / "metadata.json").read_text())["backend"]["archs"]
         assert archs[0] == "7.5" and archs[-1] == "12.0+PTX"
-        library = next(cuda.glob("*.so"))
-        dumped = subprocess.run([TOOLKIT / "cuobjdump", "--dump-resource-usage", library], check=True, capture_output=True, text=True).stdout
-        found = set(re.findall(r"arch = sm_(\d+)", dumped))
-        assert found == {arch.split("+")[0].replace(".", "") for arch in archs}
-        usage = re.findall(r"REG:(\d+) STACK:(\d+) .*LOCAL:(\d+)", dumped)
-        assert len(usage) >= 3 * len(archs) and all((stack, local) == ("0", "0") for _, stack, local in usage), usage
-        report = subprocess.run([os.environ["KHUB_STAGE"] + "/bin/khub", "check", "--json", cuda], capture_output=True, text=True)
-        errors = [f for c in json.loads(report.stdout)["checks"] for f in c["findings"] if f["level"] == "error"]
+        done = subprocess.run([os.environ["KHUB_STAGE"] + "/bin/khub", "check", "--json", cuda], capture_output=True, text=True)
+        findings = [f for c in json.loads(done.stdout)["checks"] for f in c["findings"]]
+        (found,) = [f["items"] for f in findings if f["about"] == "archs"]
+        assert sorted(found) == sorted([arch.split("+")[0] for arch in archs] + ["PTX 12.0"])
         # CUDA's runtime, which is inside, takes from glibc what is newest there: how new is the building machine's affair
-        assert [f["about"] for f in errors if f["about"] != "manylinux"] == [], errors
+        assert [f for f in findings if f["level"] == "error" and f["about"] != "manylinux"] == []

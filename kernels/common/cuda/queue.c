@@ -20,8 +20,8 @@ static int failed(const khub__call *call, cudaError_t error)
                        cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-/* Leaves the thread's device as it was. An error that came before belongs to another: it is left for whom it
- * is. */
+/* Leaves the thread's device as it was. The runtime is this library's own: an error that it holds is of this
+ * call, or of what an earlier one launched. */
 int khub__run(const khub__call *call, int (*run)(const khub__call *))
 {
     int before, device = call->device.device_id;
@@ -29,7 +29,7 @@ int khub__run(const khub__call *call, int (*run)(const khub__call *))
         return -1;
     stream = TVMFFIEnvGetStream(kDLCUDA, device);
     int rc = run(call);
-    if (rc == 0) rc = failed(call, cudaPeekAtLastError());
+    if (rc == 0) rc = failed(call, cudaGetLastError());
     if (before != device) cudaSetDevice(before);
     return rc;
 }

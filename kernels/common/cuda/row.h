@@ -5,7 +5,14 @@
 
 #include "gpu.h"
 
-enum { THREADS = 256, PIECE = 8192 /* the most elements of a piece; pieces begin at multiples of it */ };
+enum { THREADS = 256 };
+
+/* The most elements of a piece; pieces begin at multiples of it. Few for tests, so that rows have several. */
+#if defined(__CUDACC__)
+enum { PIECE = 8192 };
+#else
+enum { PIECE = 1024 };
+#endif
 
 /* The piece of a row of n at `from`: how long. */
 VEC int piece_of(int64_t from, int64_t n)
