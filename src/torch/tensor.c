@@ -25,10 +25,10 @@ KHUB__RARE static int fail_device(const khub_tensor *t, khub_error *err)
                                                              : "and libtorch was opened for the CPU alone");
 }
 
-KHUB__RARE static int fail_stride(const khub_tensor *t, int32_t i, khub_error *err)
+KHUB__RARE static int fail_stride(int64_t stride, int32_t i, khub_error *err)
 {
-    return khub__fail(err, KHUB_E_INVAL, "has a negative stride (%lld, of dimension %d)",
-                      (long long)t->strides[i], (int)i);
+    return khub__fail(err, KHUB_E_INVAL, "has a negative stride (%lld, of dimension %d)", (long long)stride,
+                      (int)i);
 }
 
 KHUB__RARE static int fail_dtype(const khub_tensor *t, khub_error *err)
@@ -55,7 +55,7 @@ static int read_strides(int64_t *strides, const khub_tensor *t, khub_error *err)
         int64_t size = t->shape[i];
         strides[i] = t->strides ? t->strides[i] : step;
         if (size < 0) return fail_shape(t, err);
-        if (strides[i] < 0) return fail_stride(t, i, err);
+        if (strides[i] < 0) return fail_stride(strides[i], i, err);
         is_empty |= size == 0;
         if (size > 1) is_huge |= __builtin_mul_overflow(step, size, &step);
     }
