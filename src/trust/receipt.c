@@ -13,26 +13,21 @@
 
 enum { RECEIPT_MAX = 32 << 20, LINE_MAX = 1600 };
 
-/* A number and a blank behind what is there; the end of it. Nine digits at a time: division of 32 bits costs
- * half as much, and of three numbers in four there is no more. */
+/* A number and a blank behind what is there; the end of it. By sixteens: the others' division takes longer
+ * than a look at a file. */
 static char *add_number(char *to, uint64_t number)
 {
-    char digits[27], *at = digits + sizeof(digits);
-    do {
-        uint32_t part = (uint32_t)(number % 1000000000);
-        number /= 1000000000;
-        for (int i = 0; i < 9 && (part || number); i++, part /= 10)
-            *--at = (char)('0' + part % 10);
-    } while (number);
-    if (at == digits + sizeof(digits)) *--at = '0';
-    size_t length = (size_t)(digits + sizeof(digits) - at);
-    memcpy(to, at, length);
-    to[length] = ' ';
-    return to + length + 1;
+    int digits = 1;
+    while (digits < 16 && number >> (4 * digits))
+        digits++;
+    while (digits-- > 0)
+        *to++ = "0123456789abcdef"[number >> (4 * digits) & 15];
+    *to++ = ' ';
+    return to;
 }
 
-/* "file 3b8e… 2049 7 105144 1764511234000000000 lib/x.so", or without a name "directory 2049 …"; its length
- * with the end of the line, 0: no line can hold it. */
+/* "file 3b8e… 801 7 19ab8 187ce62a89bc1a00 lib/x.so", or without a name "directory 801 …"; its length with
+ * the end of the line, 0: no line can hold it. */
 static size_t line_of(char out[LINE_MAX], const khub__receipt_entry *entry)
 {
     const khub__identity *is = &entry->identity;
@@ -48,7 +43,7 @@ static size_t line_of(char out[LINE_MAX], const khub__receipt_entry *entry)
     return (size_t)(at - out);
 }
 
-static const char first[] = "khub receipt 2\n", digest_holds[] = "digest holds\n", judged[] = "judged by ",
+static const char first[] = "khub receipt 3\n", digest_holds[] = "digest holds\n", judged[] = "judged by ",
                   loaded[] = "loaded ";
 
 /* ---- reading ---- */

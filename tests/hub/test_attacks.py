@@ -155,7 +155,7 @@ def test_a_receipt_counts_until_something_changes(case):
         word, *rest = line.split(" ")
         if word == "file":
             st = (case.build / rest[-1]).stat()
-            line = f"file {rest[0]} {st.st_dev} {st.st_ino} {st.st_size} {st.st_ctime_ns} {rest[-1]}"
+            line = f"file {rest[0]} {st.st_dev:x} {st.st_ino:x} {st.st_size:x} {st.st_ctime_ns:x} {rest[-1]}"
         forged.append(line + "\n")
     receipt = case.folder / f"receipt.{case.snapshot.name}.{VARIANT}.txt"
     receipt.write_text("".join(forged))

@@ -158,7 +158,7 @@ START_TEST(a_receipt_of_something_else)
     static const char *const changes[] = {"s/^repository .*/repository org\\/other/",
                                           "s/^commit ./commit f/",
                                           "s/^build ./build x/",
-                                          "s/^khub receipt 2/khub receipt 1/",
+                                          "s/^khub receipt 3/khub receipt 1/",
                                           "s/^file \\(.\\).\\(.*a.so\\)/file \\1x\\2/",
                                           "/lib\\/c.so.1$/d",
                                           "/^digest/d",
