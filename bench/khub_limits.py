@@ -36,6 +36,8 @@ ATTENTION = [
     "b=1,t=252,s=252,h=12,g=12,d=32",
     "b=1,t=1024,s=1024,h=32,g=32,d=64,causal=1",
     "b=1,t=1,s=4096,h=32,g=32,d=64",
+    "b=1,t=512,s=512,h=32,g=4,d=128,causal=1",
+    "b=1,t=1,s=4096,h=32,g=4,d=128",
 ]
 # Part: layers with their kernel, shapes, peers.
 KERNELS = {
