@@ -1,5 +1,5 @@
 /* How far the one-argument functions of the built-in kernels are from exact, over every float32 whose result
- * says something: exp and tanh
+ * says something: exp, tanh and erf
  * by the library that the tests have for it, activations by khub/activation. Beside double precision, whose
  * own error is 2^-29 of a unit here. One of them when its name is given.
  * And 1/√x, over every mantissa and both parities of the exponent, in
@@ -45,6 +45,7 @@ static const char kernels[] = "%s/share/khub/kernels/khub/activation/build/*/*.s
 static const function functions[] = {
     {probe, "exp", exp, -105, 89},
     {probe, "tanh", tanh, -10, 10},
+    {probe, "erf", erf, -5, 5},
     {kernels, "relu", relu, -1, 1},
     {kernels, "silu", silu, -112, 20},
     {kernels, "quick_gelu", quick_gelu, -66, 12},

@@ -9,6 +9,8 @@
     {                                                                                                        \
         v16 x = v_read(xs, i, end, type), gate = gated ? v_read(gates, i, end, type) : x;                    \
         (void)gate;                                                                                          \
+        if (stream && type == F32) v_ahead(xs, i, type);                                                     \
+        if (stream && type == F32 && gated) v_ahead(gates, i, type);                                         \
         v_write_past(out, i, end, type, expression, stream);                                                 \
     }                                                                                                        \
     static void name(const khub__rows *rows, int64_t n)                                                      \

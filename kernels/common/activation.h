@@ -73,14 +73,28 @@ VEC v16 v_times_mantissa(v16 a, v_power e)
     return v_fma(v_mul(a, e.p), e.r, a);
 }
 
-/* x · Φ(x) is |x| Φ(-|x|) less than x, or than -0 where x is negative. All but the last step with 2^64 of |x|
- * Φ(-|x|), which is 0 from 16.27 on, so that infinity's is a NaN. */
-VEC_LONG v16 v_gelu(v16 x)
+/* x · Φ(x) is |x| Φ(-|x|) less than x, or than -0 where x is negative. */
+VEC v16 v_gelu_near(v16 x, v16 size)
+{
+    return v_sub(v_max(v_set(-0.0f), x), v_gelu_tail(size));
+}
+
+/* |x| from V_PIECES_END on: all but the last step with 2^64 of |x| Φ(-|x|), which is 0 from 16.27 on, so that
+ * infinity's is a NaN. */
+VEC_RARE v16 v_gelu_far(v16 x)
 {
     v16 size = v_abs(v_min(v_set(15), x));
     v_power bell = v_bell(v_min(v_set(16.27f), size), v_set(V_BIASED + 64));
     v16 tail = v_times_mantissa(v_mul(v_normal_tail(size), v_two_to(bell.t)), bell);
     return v_fma(tail, v_set(-0x1p-64f), v_max(v_set(-0.0f), x));
+}
+
+/* What a lane gets doesn't depend on the others: only whether the far ones cost anything. */
+VEC_LONG v16 v_gelu(v16 x)
+{
+    v16 size = v_abs(x), near = v_gelu_near(x, size), end = v_set(V_PIECES_END);
+    if (v_all_less(size, end)) return near;
+    return v_less(size, end, near, v_gelu_far(x));
 }
 
 /* Times a second factor, `gate`, which may be huge: results below the normal numbers become large again.
@@ -101,7 +115,7 @@ VEC_LONG v16 v_silu_times(v16 x, v16 gate)
     return v_times_gate(v_over_one_and(x, e, up, down), far, gate);
 }
 
-VEC_LONG v16 v_gelu_times(v16 x, v16 gate)
+VEC_RARE v16 v_gelu_times_far(v16 x, v16 gate)
 {
     const v16 one = v_set(1);
     v16 size = v_abs(v_min(v_set(15), x)), far = v_add(x, v_set(13)), half, rest;
@@ -111,6 +125,13 @@ VEC_LONG v16 v_gelu_times(v16 x, v16 gate)
     v_scaled s = {v_sub(v_max(v_set(-0.0f), x), v_mul(tail, v_negative(x, one, rest))),
                   v_negative(x, rest, one)};
     return v_times_gate(s, far, gate);
+}
+
+VEC_LONG v16 v_gelu_times(v16 x, v16 gate)
+{
+    v16 size = v_abs(x), near = v_mul(v_gelu_near(x, size), gate), end = v_set(V_PIECES_END);
+    if (v_all_less(size, end)) return near;
+    return v_less(size, end, near, v_gelu_times_far(x, gate));
 }
 
 /* NaN stays NaN. */

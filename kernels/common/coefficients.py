@@ -36,10 +36,12 @@ def series_tail(x, first, term):
     return math.fsum(term(k) * x**k for k in range(first, first + 40))
 
 
-def normal_tail(s):
-    """exp(u²/2) · Φ(-u) · (u + 2.5) where s = u / (u + 2.5)."""
-    u = 2.5 * s / (1 - s)
-    return math.erfc(u / math.sqrt(2)) * math.exp(u * u / 2) / 2 * (u + 2.5)
+def normal_tail(v):
+    """u · exp(u²/2) · Φ(-u) where v = 1/u²; from u = 20 on by its asymptotic series."""
+    if v < 1 / 400:
+        return (1 - v * (1 - 3 * v * (1 - 5 * v * (1 - 7 * v)))) / math.sqrt(2 * math.pi)
+    u = 1 / math.sqrt(v)
+    return u * math.erfc(u / math.sqrt(2)) * math.exp(u * u / 2) / 2
 
 
 def tanh_tail(s):
@@ -56,12 +58,36 @@ SETS = {
         range(6), lambda r: LN2 * series_tail(r * LN2, 0, lambda k: 1 / math.factorial(k + 1)), lambda r: abs(r) / 2**r, -0.5001, 0.5001),
     "TANH: tanh(x) = x + x³ · P(x²)": (
         range(6), tanh_tail, lambda s: s, 0, 0.625**2),
-    "NORMAL_TAIL: exp(u²/2) · Φ(-u) = P(u / (u + 2.5)) / (u + 2.5)": (
-        range(10), normal_tail, lambda s: 1 / normal_tail(s), 0, 20 / 22.5),
+    "NORMAL_TAIL: u · exp(u²/2) · Φ(-u) = P(1/u²)": (
+        range(7), normal_tail, lambda v: 1 / normal_tail(v), 0, 1 / 3.99**2),
 }
+
+
+# Four pieces, by the integer nearest to 7/8 u, with their centers: those of the tail, which falls, towards the pieces' upper ends,
+# so that its terms have one sign; the first is 0, and the function u · P(u) there.
+ENDS = [0, 4 / 7, 12 / 7, 20 / 7, 4]
+PIECES = {
+    "GELU_TAIL: u · Φ(-u)": (lambda u: u * math.erfc(u / math.sqrt(2)) / 2, [0, 1.5, 2.6875, 4]),
+    "ERF: erf(u), u less in the first piece": (lambda u: math.erf(u) - (u if u < 4 / 7 else 0), [0, 1.125, 2.25, 3.5]),
+}
+
+
+def piece(function, degree, center, low, high):
+    """As fit, of function(center + y); beyond the ends by what rounding may do there."""
+    beyond = 1e-6
+    if center:
+        return fit(range(degree + 1), lambda y: function(center + y), lambda y: 1 / function(center + y), low - center, high - center - beyond, 600)
+    found, error = fit(range(degree), lambda y: function(y) / y, lambda y: y / function(y), beyond, high - beyond, 600)
+    return [0.0, *found], error
+
 
 if __name__ == "__main__":
     for name, (powers, *rest) in SETS.items():
         found, error = fit(list(powers), *rest)
         print(f"{name}; largest error 2^{math.log2(error):.1f} of the result")
         print("    " + ", ".join(f"{c.hex()}f" for c in found))
+    for name, (function, centers) in PIECES.items():
+        found, errors = zip(*(piece(function, 9, *where) for where in zip(centers, ENDS, ENDS[1:])))
+        print(f"{name}; largest error 2^{math.log2(max(errors)):.1f} of the result")
+        for row in [centers, *zip(*found)]:
+            print("    {" + ", ".join(f"{float(c).hex()}f" for c in row) + "},")

@@ -32,6 +32,13 @@
 #define VEC_LONG static __attribute__((noinline, unused))
 #endif
 
+/* What hardly any sixteen lanes need: never inlined, so that the usual way stays short. */
+#if defined(__CUDACC__)
+#define VEC_RARE static __device__ __attribute__((noinline, unused))
+#else
+#define VEC_RARE static __attribute__((noinline, cold, unused))
+#endif
+
 /* 1.5 · 2²³: added to a float below 2²², it rounds to an integer that stands in the low bits of the sum. */
 #define V_ROUNDER      12582912.0f
 #define V_ROUNDER_BITS UINT32_C(0x4b400000)
@@ -88,6 +95,8 @@ VEC void lane_growth(float t, float *up, float *down)
  *   v_max(a, b) = a > b ? a : b, v_min(a, b) = a < b ? a : b: b when either is a NaN
  *   v_abs(a), v_sign(a, s)    |a|, |a| with the sign of s
  *   v_less(a, b, x, y)        a < b ? x : y, lane by lane
+ *   v_all_less(a, b)          whether a < b in every lane
+ *   v_pick(four, t)           four[the two lowest bits of t], lane by lane
  *   v_negative(s, x, y)       s has the sign of negative numbers ? x : y, lane by lane
  *   v_powers(t, &half, &rest) powers of two whose product is 2^n; t is V_ROUNDER + n, n from -254 to 254,
  *                             where `half` is 0 below -252
@@ -165,6 +174,13 @@ VEC void v_write_past(char *row, int64_t i, int64_t n, int type, v16 v, int stre
         v_stream(row + i * ELEMENT_BYTES(type), v);
     else
         v_write(row, i, n, type, v);
+}
+
+/* Asks for what will be read a page further on: processors don't look past a page by themselves, and where
+ * results go past the caches nothing else hides what reading takes. */
+VEC void v_ahead(const char *row, int64_t i, int type)
+{
+    __builtin_prefetch(row + i * ELEMENT_BYTES(type) + 4096);
 }
 
 /* What v would be if it were stored and read again. */

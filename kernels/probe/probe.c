@@ -1,4 +1,4 @@
-/* Not a repository: exp(out, x), tanh, normal_tail, fma(out, a, b, c), sum(out (m), x (m, 16)), largest,
+/* Not a repository: exp(out, x), tanh, erf, normal_tail, fma(out, a, b, c), sum(out (m), x (m, 16)), largest,
  * narrow (to bfloat16). */
 #include "probe.h"
 
@@ -38,6 +38,7 @@ static int run(const khub__call *c, probe_function *function)
     }
 PROBE(exp, 2, {"out", KHUB__OUT, "n"}, X("x", "n"))
 PROBE(tanh, 2, {"out", KHUB__OUT, "n"}, X("x", "n"))
+PROBE(erf, 2, {"out", KHUB__OUT, "n"}, X("x", "n"))
 PROBE(normal_tail, 2, {"out", KHUB__OUT, "n"}, X("x", "n"))
 PROBE(fma, 4, {"out", KHUB__OUT, "n"}, X("a", "n"), X("b", "n"), X("c", "n"))
 PROBE(sum, 2, {"out", KHUB__OUT, "m"}, X("x", "mw"))

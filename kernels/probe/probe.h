@@ -9,7 +9,7 @@
 typedef void probe_function(void *out, const float *const in[3], int64_t n);
 
 typedef struct probe_path {
-    probe_function *exp, *tanh, *normal_tail, *fma, *sum, *largest, *narrow;
+    probe_function *exp, *tanh, *erf, *normal_tail, *fma, *sum, *largest, *narrow;
 } probe_path;
 
 #endif

@@ -13,6 +13,7 @@
     }
 DEFINE(probe_exp, v_exp(x))
 DEFINE(probe_tanh, v_tanh(x))
+DEFINE(probe_erf, v_erf(x))
 DEFINE(probe_normal_tail, v_normal_tail(x))
 DEFINE(probe_fma, v_fma(x, v_read((const char *)in[1], i, n, F32), v_read((const char *)in[2], i, n, F32)))
 
@@ -35,6 +36,7 @@ static void probe_narrow(void *out, const float *const in[3], int64_t n)
 extern const probe_path PATH(probe);
 const probe_path PATH(probe) = {.exp = probe_exp,
                                 .tanh = probe_tanh,
+                                .erf = probe_erf,
                                 .normal_tail = probe_normal_tail,
                                 .fma = probe_fma,
                                 .sum = probe_sum,

@@ -102,6 +102,17 @@ VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
     return (v16){_mm256_blendv_ps(y.a, x.a, _mm256_cmp_ps(p.a, q.a, _CMP_LT_OQ)),
                  _mm256_blendv_ps(y.b, x.b, _mm256_cmp_ps(p.b, q.b, _CMP_LT_OQ))};
 }
+VEC int v_all_less(v16 p, v16 q)
+{
+    __m256 less = _mm256_and_ps(_mm256_cmp_ps(p.a, q.a, _CMP_LT_OQ), _mm256_cmp_ps(p.b, q.b, _CMP_LT_OQ));
+    return _mm256_movemask_ps(less) == 0xff;
+}
+VEC v16 v_pick(const float four[4], v16 t)
+{
+    __m256 twice = _mm256_set_m128(_mm_loadu_ps(four), _mm_loadu_ps(four));
+    return (v16){_mm256_permutevar_ps(twice, _mm256_castps_si256(t.a)),
+                 _mm256_permutevar_ps(twice, _mm256_castps_si256(t.b))};
+}
 VEC v16 v_negative(v16 s, v16 x, v16 y)
 {
     return (v16){_mm256_blendv_ps(y.a, x.a, s.a), _mm256_blendv_ps(y.b, x.b, s.b)};

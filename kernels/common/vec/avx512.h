@@ -86,6 +86,14 @@ VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
 {
     return (v16){_mm512_mask_blend_ps(_mm512_cmp_ps_mask(p.a, q.a, _CMP_LT_OQ), y.a, x.a)};
 }
+VEC int v_all_less(v16 p, v16 q)
+{
+    return _mm512_cmp_ps_mask(p.a, q.a, _CMP_LT_OQ) == 0xffff;
+}
+VEC v16 v_pick(const float four[4], v16 t)
+{
+    return (v16){_mm512_permutevar_ps(_mm512_broadcast_f32x4(_mm_loadu_ps(four)), _mm512_castps_si512(t.a))};
+}
 VEC v16 v_negative(v16 s, v16 x, v16 y)
 {
     __mmask16 negative = _mm512_cmplt_epi32_mask(_mm512_castps_si512(s.a), _mm512_setzero_si512());

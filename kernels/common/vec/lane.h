@@ -51,6 +51,14 @@ VEC v16 v_less(v16 a, v16 b, v16 x, v16 y)
 {
     return a < b ? x : y;
 }
+VEC int v_all_less(v16 a, v16 b)
+{
+    return a < b;
+}
+VEC v16 v_pick(const float four[4], v16 t)
+{
+    return four[bits_of(t) & 3];
+}
 VEC v16 v_negative(v16 s, v16 x, v16 y)
 {
     return bits_of(s) >> 31 ? x : y;

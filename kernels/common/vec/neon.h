@@ -97,6 +97,21 @@ VEC v16 v_less(v16 p, v16 q, v16 x, v16 y)
 {
     EACH(vbslq_f32(vcltq_f32(p.q[i], q.q[i]), x.q[i], y.q[i]));
 }
+VEC int v_all_less(v16 p, v16 q)
+{
+    uint32x4_t low = vandq_u32(vcltq_f32(p.q[0], q.q[0]), vcltq_f32(p.q[1], q.q[1])),
+               high = vandq_u32(vcltq_f32(p.q[2], q.q[2]), vcltq_f32(p.q[3], q.q[3]));
+    return vminvq_u32(vandq_u32(low, high)) != 0;
+}
+VEC v16 v_pick(const float four[4], v16 t)
+{
+    /* as bytes: 4 n, 4 n + 1, 4 n + 2, 4 n + 3 */
+    const uint32x4_t first = vdupq_n_u32(UINT32_C(0x03020100)), step = vdupq_n_u32(UINT32_C(0x04040404));
+    const uint8x16_t bytes = vreinterpretq_u8_f32(vld1q_f32(four));
+    EACH(vreinterpretq_f32_u8(
+        vqtbl1q_u8(bytes, vreinterpretq_u8_u32(vmlaq_u32(
+                              first, vandq_u32(vreinterpretq_u32_f32(t.q[i]), vdupq_n_u32(3)), step)))));
+}
 VEC v16 v_negative(v16 s, v16 x, v16 y)
 {
     EACH(vbslq_f32(vcltzq_s32(vreinterpretq_s32_f32(s.q[i])), x.q[i], y.q[i]));

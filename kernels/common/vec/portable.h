@@ -101,6 +101,17 @@ VEC_LONG v16 v_less(v16 a, v16 b, v16 x, v16 y)
 {
     EACH(a.f[i] < b.f[i] ? x.f[i] : y.f[i]);
 }
+VEC_LONG int v_all_less(v16 a, v16 b)
+{
+    int all = 1;
+    for (int i = 0; i < 16; i++)
+        all &= a.f[i] < b.f[i];
+    return all;
+}
+VEC_LONG v16 v_pick(const float four[4], v16 t)
+{
+    EACH(four[bits_of(t.f[i]) & 3]);
+}
 VEC_LONG v16 v_negative(v16 s, v16 x, v16 y)
 {
     EACH(bits_of(s.f[i]) >> 31 ? x.f[i] : y.f[i]);

@@ -221,6 +221,7 @@ int main(void)
 {
     run_probe("exp", PATH(probe).exp, 16 * N, F32);
     run_probe("tanh", PATH(probe).tanh, 16 * N, F32);
+    run_probe("erf", PATH(probe).erf, 16 * N, F32);
     run_probe("normal_tail", PATH(probe).normal_tail, 16 * N, F32);
     run_probe("fma", PATH(probe).fma, 16 * N, F32);
     run_probe("sum", PATH(probe).sum, N, F32);

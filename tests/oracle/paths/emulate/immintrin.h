@@ -59,6 +59,8 @@ EMULATE_PS(or_ps, (emulated_ps a, emulated_ps b),
 EMULATE_PS(andnot_ps, (emulated_ps a, emulated_ps b),
            emulated_float(~emulated_bits(a.f[i]) & emulated_bits(b.f[i])))
 EMULATE_PS(mask_blend_ps, (__mmask16 k, emulated_ps a, emulated_ps b), k >> i & 1 ? b.f[i] : a.f[i])
+EMULATE_PS(broadcast_f32x4, (__m128 a), a[i % 4])
+EMULATE_PS(permutevar_ps, (emulated_ps a, emulated_epi32 t), a.f[i / 4 * 4 + (int)(t.u[i] & 3)])
 EMULATE_PS(castsi512_ps, (emulated_epi32 a), emulated_float(a.u[i]))
 EMULATE_EPI32(castps_si512, (emulated_ps a), emulated_bits(a.f[i]))
 EMULATE_EPI32(set1_epi32, (int a), (uint32_t)a)
@@ -210,6 +212,8 @@ static inline __mmask16 emulated_cmp_ps_mask(emulated_ps a, emulated_ps b, int h
 #define _mm512_or_ps           emulated_or_ps
 #define _mm512_andnot_ps       emulated_andnot_ps
 #define _mm512_mask_blend_ps   emulated_mask_blend_ps
+#define _mm512_broadcast_f32x4 emulated_broadcast_f32x4
+#define _mm512_permutevar_ps   emulated_permutevar_ps
 #define _mm512_castsi512_ps    emulated_castsi512_ps
 #define _mm512_castps_si512    emulated_castps_si512
 #define _mm512_set1_epi32      emulated_set1_epi32
