@@ -40,7 +40,7 @@ static double relu(double x)
     return x > 0 ? x : 0;
 }
 
-static const char kernels[] = "%s/share/khub/kernels/khub/activation/build/*/*.so",
+static const char kernels[] = "%s/share/khub/kernels/khub/activation/build/*-cpu-*/*.so",
                   probe[] = "%s/tests/kernel-probe.so";
 static const function functions[] = {
     {probe, "exp", exp, -105, 89},

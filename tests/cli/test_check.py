@@ -57,7 +57,8 @@ def build(folder, variant=VARIANT, metadata=(), layers=None, library=None, diges
 
 def test_what_is_installed_has_no_fault():
     names = [f"khub/{n}" for n in ("activation", "attention", "linear", "norm", "quantized", "rotary", "softmax")]
-    found = check(*names, load=True)
+    # of builds for CUDA, where there are any, test_kernels_files.py says which glibc they take, and why
+    found = [f for f in check(*names, load=True) if not ("_cuda_" in f["file"] and f["about"] == "manylinux")]
     assert faults(found) == ({("undefined", "sanitizer")} if os.environ["KHUB_SANITIZE"] == "1" else set())
     assert {f["value"] for f in of(found, "load")} == {"loaded"} and {f["value"] for f in of(found, "manylinux")} <= {"manylinux_2_17", "manylinux_2_5"}
 
