@@ -273,7 +273,7 @@ START_TEST(a_bench_is_asked_for_something)
     ck_assert_ptr_null(bench);
     ck_khub_fails(khub_bench_function(&bench, NULL, "gelu", NULL, 0, NULL, &err), &err, KHUB_E_INVAL,
                   "khub_bench_function");
-    ck_khub_fails(khub_bench_layer(&bench, "khub/norm", "Convolution", NULL, &err), &err, KHUB_E_INVAL,
+    ck_khub_fails(khub_bench_layer(&bench, "khub/norm", "Convolution", NULL, &err), &err, KHUB_E_NOTFOUND,
                   "Convolution");
     ck_khub_fails(khub_bench_layer(&bench, "khub/probably", NULL, NULL, &err), &err, KHUB_E_NOTFOUND,
                   "khub/probably");
