@@ -458,19 +458,6 @@ def test_a_cache_of_the_retired_type(hub, cache):
     assert run.returncode == 0 and "retired type" in run.stderr
 
 
-def test_many_at_once_fetch_each_blob_once(hub, cache):
-    command = [os.path.join(os.environ["KHUB_STAGE"], "bin", "khub"), "get", "org/good@v1"]
-    env = {**os.environ, "HOME": str(cache), "HF_HUB_CACHE": str(cache), "HF_ENDPOINT": hub.endpoint}
-    runs = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(32)]
-    ends = [(run.wait(120), run.stderr.read()) for run in runs]
-    for run in runs:
-        run.stdout.close()
-        run.stderr.close()
-    assert [status for status, _ in ends] == [0] * 32, ends
-    fetched = [p for p in hub.paths() if "/resolve/" in p]
-    assert max(fetched.count(p) for p in fetched) <= 2
-
-
 def test_revisions_with_slashes(hub, cache):
     hub.repos["kernels/org/good"]["feature/x"] = fake()
     run = khub(hub, cache, "get", "org/good@feature/x")
