@@ -464,9 +464,8 @@ static uint64_t random_bits(uint64_t seed, int32_t arg, uint64_t i)
 /* Four uniform numbers added up and brought to deviation 1: nearly normal, and the same on every machine. */
 static double normal(uint64_t r)
 {
-    double sum =
-        (double)(r & 0xffff) + (double)(r >> 16 & 0xffff) + (double)(r >> 32 & 0xffff) + (double)(r >> 48);
-    return (sum / 65536 - 2) * 1.7320508075688772; /* sqrt(3) */
+    int64_t sum = (int64_t)((r & 0xffff) + (r >> 16 & 0xffff) + (r >> 32 & 0xffff) + (r >> 48));
+    return (double)(sum - 2 * 65536) * (1.7320508075688772 / 65536); /* sqrt(3) */
 }
 
 /* What one argument of a case is filled by. */

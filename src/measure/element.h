@@ -35,15 +35,19 @@ static inline khub__format khub__format_of(khub_dtype dtype)
 /* The bits of `x` rounded to the format, to nearest, ties to even; past the largest number: infinity. */
 static inline uint64_t khub__element_bits(khub__format f, double x)
 {
-    uint64_t sign = khub__bits_of(x) >> 63 ? khub__sign_bit(f) : 0;
-    double ulp, size;
-    if (f.bytes == 8) return khub__bits_of(x);
-    if (x != x) return sign | f.infinity | UINT64_C(1) << (f.mantissa - 1);
-    if (x - x != 0) return sign | f.infinity;
-    size = khub__round_to(f, x, &ulp);
-    if (size >= khub__power_of_two(f.bias + 1)) return sign | f.infinity;
+    uint64_t bits = khub__bits_of(x), size = bits & ~(UINT64_C(1) << 63);
+    uint64_t sign = bits != size ? khub__sign_bit(f) : 0;
+    int cut = 52 - f.mantissa, exponent = (int)(size >> 52) - 1023;
+    double ulp;
+    if (f.bytes == 8) return bits;
+    if (size > UINT64_C(0x7ff0000000000000)) return sign | f.infinity | UINT64_C(1) << (f.mantissa - 1);
+    if (exponent > f.bias) return sign | f.infinity;
     /* scaled so that a double's bits are the format's, but for the length of the mantissa */
-    return sign | khub__bits_of(size * khub__power_of_two(f.bias - 1023)) >> (52 - f.mantissa);
+    if (exponent <= -f.bias)
+        return sign | khub__bits_of(khub__round_to(f, x, &ulp) * khub__power_of_two(f.bias - 1023)) >> cut;
+    /* in integers, which is quicker, also emulated; a carry makes the next power of two, or infinity */
+    size -= (uint64_t)(1023 - f.bias) << 52;
+    return sign | (size + (UINT64_C(1) << (cut - 1)) - 1 + (size >> cut & 1)) >> cut;
 }
 
 static inline void khub__element_put(khub_dtype dtype, void *to, int64_t i, double x)
