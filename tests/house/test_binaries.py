@@ -1,5 +1,7 @@
 """The library and the command run on every machine of their architecture. Wide vectors are the kernels' business, and that of a few
 functions that are called where the processor has what they need: those of src/numerics/fast_avx2*.c, and others whose names say so."""
+import os
+import pathlib
 import platform
 import re
 
@@ -9,13 +11,17 @@ from house import LIBRARIES, SOURCE, STAGE, run
 BINARIES = LIBRARIES + [STAGE / "bin" / "khub"] + sorted(p for p in (STAGE / "libexec" / "khub").rglob("*") if p.is_file())
 
 
+OBJECTS = [*pathlib.Path(os.environ["KHUB_BINARY"]).rglob("fast_avx2*.o")]
+CHOSEN = {name.split(".")[0] for name in run("nm", "--defined-only", "--format=just-symbols", *OBJECTS).split()} if OBJECTS else set()
+
+
 def wide_instructions(binary):
     """Instructions that a baseline x86-64 processor doesn't have (they name wide registers), or AArch64's SVE."""
     pattern = r"%[yz]mm\d|\sv[a-z0-9]+\s+.*%xmm" if platform.machine() == "x86_64" else r"\bz\d+\.[bhsd]\b"
     found, chosen = [], False
     for line in run("objdump", "-d", "--no-show-raw-insn", binary).splitlines():
         if label := re.match(r"[0-9a-f]+ <(\w+)", line):
-            chosen = re.fullmatch(r"\w+_avx(2|512)|(block|find|find_beside|rows)_(b?float|u?int)\d\w*|khub__float8_totals", label[1])
+            chosen = label[1] in CHOSEN or re.fullmatch(r"\w+_avx(2|512)", label[1])
         elif not chosen and re.search(pattern, line):
             found.append(line)
     return found
