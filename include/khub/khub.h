@@ -19,6 +19,7 @@
 #include <khub/lock.h>
 #include <khub/verify.h>
 #include <khub/kernel.h>
+#include <khub/gpu.h>
 #include <khub/check.h>
 #include <khub/pack.h>
 #include <khub/sbom.h>

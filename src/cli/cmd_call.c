@@ -1,5 +1,5 @@
 /* khub call: calls one function of a kernel with arguments from the command line and from files. */
-#include "arguments.h"
+#include "device.h"
 #include "hub.h"
 
 #include <stdlib.h>
@@ -13,12 +13,15 @@ typedef struct call {
     int count;
     khub_kernel *kernel;
     khub_value result;
+    cli_device device;
     char **result_files; /* where the tensors of result_items were saved; NULL: that one wasn't */
 } call;
 
 /* What came back: the one value, or those of an array. */
 static const khub_value *result_items(const call *c, size_t *count)
 {
+    *count = c->device.result_count;
+    if (c->device.results) return c->device.results;
     *count = 1;
     return c->result.type == KHUB_TYPE_ARRAY ? khub_value_items(&c->result, count) : &c->result;
 }
@@ -80,8 +83,20 @@ static int get(call *c, khub_get_options *options, cli_hub *hub, const cli_machi
     int rc = cli_machine_given(machine) ? cli_platform(&platform, machine, err) : KHUB_OK;
     options->platform = platform;
     if (rc == KHUB_OK) rc = cli_get(&c->kernel, c->repository, options, hub, err);
+    if (rc == KHUB_OK) rc = khub_gpu_open_for(&c->device.gpu, c->kernel, machine->backend, platform, err);
     khub_platform_free(platform);
     return rc;
+}
+
+static int call_on_device(call *c, const char *what, const khub_function *f, khub_value *values,
+                          khub_error *err)
+{
+    size_t count;
+    int rc = cli_device_put(&c->device, c->arguments, c->count, values, err);
+    if (rc == KHUB_OK) rc = khub_gpu_call(c->device.gpu, what, f, values, c->count, &c->result, err);
+    if (rc != KHUB_OK) return rc;
+    const khub_value *items = result_items(c, &count);
+    return cli_device_take(&c->device, c->arguments, items, count, err);
 }
 
 static int call_function(call *c, khub_error *err)
@@ -100,7 +115,8 @@ static int call_function(call *c, khub_error *err)
     snprintf(object, sizeof(object), "%s:%s", c->repository, c->function);
     cli_at_work("call", object);
     cli_kernels_begin();
-    rc = khub_function_call(&f, values, c->count, &c->result, err);
+    rc = c->device.gpu ? call_on_device(c, object, &f, values, err)
+                       : khub_function_call(&f, values, c->count, &c->result, err);
     cli_kernels_end();
     cli_at_work(NULL, NULL);
     free(values);
@@ -231,6 +247,7 @@ static void free_call(call *c)
         free(c->result_files[i]);
     free(c->result_files);
     khub_value_release(&c->result);
+    cli_device_free(&c->device);
     khub_kernel_close(c->kernel);
     for (int i = 0; i < c->count; i++)
         cli_argument_free(&c->arguments[i]);
@@ -286,7 +303,8 @@ const cli_command cli_call = {
             "    out=float32[64,384]    an output: a tensor of zeros, written to out.npy after the call\n"
             "    x=start.npy            the same, but it starts as the array in that file\n"
             "    str:TEXT               text, as is anything that is none of the above\n\n"
-            "What the function returns is printed. When it fails, nothing is written.\n\n"
+            "What the function returns is printed. When it fails, nothing is written. A build for CUDA is\n"
+            "called on the first GPU, or on that of --device cuda:1.\n\n"
             "    -o DIR            write there, and a tensor that the function returns as result.npy\n"
             "                      (several: result.0.npy, result.1.npy, ...)\n"
             "    --json            {\"kernel\", \"variant\", \"function\", \"result\", \"outputs\": {NAME: "

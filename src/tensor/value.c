@@ -22,7 +22,7 @@ void khub__value_set_runtime(const khub__value_runtime *runtime)
     atomic_store(&current_runtime, runtime);
 }
 
-static const khub__value_runtime *runtime_in_use(void)
+const khub__value_runtime *khub__value_runtime_in_use(void)
 {
     return atomic_load(&current_runtime);
 }
@@ -70,7 +70,7 @@ const char *khub_value_text(const khub_value *value, size_t *length)
 void khub_value_release(khub_value *value)
 {
     if (!value) return;
-    const khub__value_runtime *runtime = runtime_in_use();
+    const khub__value_runtime *runtime = khub__value_runtime_in_use();
     if (value->type >= KHUB_TYPE_OBJECT && value->as.ptr) {
         if (runtime)
             runtime->release(value->as.ptr);
@@ -92,7 +92,7 @@ int khub_raise(const char *kind, const char *format, ...)
 {
     /* An older error of a kernel must not be taken for this one: what libtvm_ffi holds after this is newer.
      */
-    const khub__value_runtime *runtime = runtime_in_use();
+    const khub__value_runtime *runtime = khub__value_runtime_in_use();
     void *older = take_object(runtime);
     if (older) runtime->release(older);
     va_list args;
@@ -122,7 +122,7 @@ static int fail_with_object(khub_error *err, const khub__object *error)
 
 static int take_error(khub_error *err)
 {
-    const khub__value_runtime *runtime = runtime_in_use();
+    const khub__value_runtime *runtime = khub__value_runtime_in_use();
     void *object = take_object(runtime);
     if (object) {
         fail_with_object(err, object);
@@ -145,7 +145,7 @@ int khub__function_settle(int rc, khub_value *result, int keep, khub_error *err)
 int khub_function_call_on(const khub_function *f, khub_device device, void *stream, const khub_value *args,
                           int32_t n, khub_value *result, khub_error *err)
 {
-    const khub__value_runtime *runtime = runtime_in_use();
+    const khub__value_runtime *runtime = khub__value_runtime_in_use();
     void *before;
     if (result) *result = khub_arg_none();
     if (!runtime || !runtime->set_stream)

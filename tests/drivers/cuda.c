@@ -5,6 +5,7 @@
     "device Fake \"Ampere\" \\ \xC3\xA4|8.6|25769803776|70\n"                                                \
     "device Fake Blackwell|12.0|34359738368|71\n"
 #include "describe.h"
+#include "memory.h"
 
 enum { HANDLE = 70 }; /* a handle isn't an ordinal */
 
@@ -17,6 +18,29 @@ int cuDeviceGetAttribute(int *value, int attribute, int device);
 int cuDeviceTotalMem_v2(size_t *bytes, int device);
 int cuDeviceGetUuid_v2(unsigned char uuid[16], int device);
 int cuGetErrorString(int code, const char **words);
+int cuGetErrorName(int code, const char **name);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuDevicePrimaryCtxRelease_v2(int device);
+int cuCtxGetCurrent(void **context);
+int cuCtxSetCurrent(void *context);
+int cuMemAlloc_v2(unsigned long long *address, size_t bytes);
+int cuMemFree_v2(unsigned long long address);
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *stream);
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *stream);
+int cuMemsetD32Async(unsigned long long to, unsigned value, size_t count, void *stream);
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags);
+int cuMemFreeHost(void *memory);
+int cuMemHostGetDevicePointer_v2(unsigned long long *address, void *memory, unsigned flags);
+int cuStreamCreate(void **stream, unsigned flags);
+int cuStreamDestroy_v2(void *stream);
+int cuStreamSynchronize(void *stream);
+int cuEventCreate(void **event, unsigned flags);
+int cuEventDestroy_v2(void *event);
+int cuEventRecord(void *event, void *stream);
+int cuEventSynchronize(void *event);
+#ifndef WITHOUT_ELAPSED
+int cuEventElapsedTime(float *ms, void *start, void *end);
+#endif
 
 int cuInit(unsigned flags)
 {
@@ -78,6 +102,160 @@ int cuGetErrorString(int code, const char **words)
 {
     *words = code == 803   ? "system has unsupported display driver / cuda driver combination"
              : code == 999 ? "unknown error"
+             : code == 2   ? "out of memory"
+             : code == 700 ? "an illegal memory access was encountered"
                            : NULL;
     return *words ? 0 : 1;
 }
+
+int cuGetErrorName(int code, const char **name)
+{
+    *name = code == 2     ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : code == 46  ? "CUDA_ERROR_DEVICE_UNAVAILABLE"
+            : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                          : NULL;
+    return *name ? 0 : 1;
+}
+
+/* A context is a pointer to nothing, 1 + the device's ordinal. */
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    if (device < HANDLE || device - HANDLE >= devices()) return INVALID_DEVICE;
+    *context = (void *)(uintptr_t)(device - HANDLE + 1);
+    contexts++;
+    return act("cuDevicePrimaryCtxRetain", 0);
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    give_up();
+    return 0;
+}
+
+int cuCtxGetCurrent(void **context)
+{
+    *context = (void *)(uintptr_t)current;
+    return act("cuCtxGetCurrent", 0);
+}
+
+int cuCtxSetCurrent(void *context)
+{
+    current = (int)(uintptr_t)context;
+    return act("cuCtxSetCurrent", 0);
+}
+
+int cuMemAlloc_v2(unsigned long long *address, size_t bytes)
+{
+    void *memory = NULL;
+    int rc = called("cuMemAlloc_v2");
+    if (rc == 0) rc = take_block(&memory, bytes, 0);
+    *address = (uintptr_t)memory + DEVICE_MEMORY;
+    return rc;
+}
+
+int cuMemFree_v2(unsigned long long address)
+{
+    int rc = called("cuMemFree_v2");
+    return rc ? rc : give_block((uintptr_t)address, 0);
+}
+
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *stream)
+{
+    int rc = called("cuMemcpyHtoDAsync_v2");
+    if (rc) return rc;
+    if (!block_of((uintptr_t)to, bytes)) return fault("copied to where there is no memory");
+    return put_on(stream, (fake_operation){.to = host_of((uintptr_t)to), .from = from, .bytes = bytes});
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *stream)
+{
+    int rc = called("cuMemcpyDtoHAsync_v2");
+    if (rc) return rc;
+    if (!block_of((uintptr_t)from, bytes)) return fault("copied from where there is no memory");
+    return put_on(stream, (fake_operation){.to = to, .from = host_of((uintptr_t)from), .bytes = bytes});
+}
+
+int cuMemsetD32Async(unsigned long long to, unsigned value, size_t count, void *stream)
+{
+    int rc = called("cuMemsetD32Async");
+    if (rc) return rc;
+    if (count != 1 || !block_of((uintptr_t)to, 4)) return fault("set where there is no memory");
+    return put_on(stream, (fake_operation){.to = host_of((uintptr_t)to), .value = value});
+}
+
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    int rc = called("cuMemHostAlloc");
+    if (rc) return rc;
+    return flags & 2 ? take_block(memory, bytes, 1) : fault("host memory that the device doesn't see");
+}
+
+int cuMemFreeHost(void *memory)
+{
+    return give_block((uintptr_t)memory + DEVICE_MEMORY, 1);
+}
+
+int cuMemHostGetDevicePointer_v2(unsigned long long *address, void *memory, unsigned flags)
+{
+    *address = (uintptr_t)memory + DEVICE_MEMORY;
+    return flags ? INVALID_VALUE : called("cuMemHostGetDevicePointer_v2");
+}
+
+int cuStreamCreate(void **stream, unsigned flags)
+{
+    int rc = called("cuStreamCreate");
+    return rc ? rc : flags ? INVALID_VALUE : make_stream(stream);
+}
+
+int cuStreamDestroy_v2(void *stream)
+{
+    return free_stream(stream);
+}
+
+int cuStreamSynchronize(void *stream)
+{
+    int rc = called("cuStreamSynchronize");
+    return rc ? rc : wait_for(stream);
+}
+
+int cuEventCreate(void **event, unsigned flags)
+{
+    int rc = called("cuEventCreate");
+    if (rc || flags) return rc ? rc : INVALID_VALUE;
+    *event = calloc(1, sizeof(fake_event));
+    events++;
+    return 0;
+}
+
+int cuEventDestroy_v2(void *event)
+{
+    events--;
+    free(event);
+    return 0;
+}
+
+/* Each event is 1.5 ms after the one before. */
+int cuEventRecord(void *event, void *stream)
+{
+    int rc = called("cuEventRecord");
+    if (rc) return rc;
+    if (!stream || ((fake_stream *)stream)->magic != STREAM_MAGIC) return INVALID_HANDLE;
+    *(fake_event *)event = (fake_event){1, clock_ms += 1.5f};
+    return 0;
+}
+
+int cuEventSynchronize(void *event)
+{
+    int rc = called("cuEventSynchronize");
+    return rc ? rc : ((fake_event *)event)->recorded ? 0 : INVALID_HANDLE;
+}
+
+#ifndef WITHOUT_ELAPSED
+int cuEventElapsedTime(float *ms, void *start, void *end)
+{
+    const fake_event *first = start, *last = end;
+    *ms = last->ms - first->ms;
+    return first->recorded && last->recorded ? called("cuEventElapsedTime") : INVALID_HANDLE;
+}
+#endif

@@ -4,14 +4,14 @@ import re
 import pytest
 from house import PUBLIC_HEADERS, SOURCE, sources
 
-ORDER = ["base", "platform", "variant", "tensor", "torch", "numerics", "hub", "cache", "trust", "fetch", "kernel", "publish", "layer", "ops", "model", "measure", "serve"]
+ORDER = ["base", "platform", "variant", "tensor", "torch", "numerics", "hub", "cache", "trust", "fetch", "kernel", "gpu", "publish", "layer", "ops", "model", "measure", "serve"]
 
 # The folder that implements each public header: a folder may use those of the folders before it.
 HOME = {
     "export": "base", "error": "base", "memory": "base", "log": "base",
     "platform": "platform", "variant": "variant",
     "tensor": "tensor", "npy": "tensor", "function": "tensor", "numerics": "numerics",
-    "hub": "hub", "cache": "cache", "signature": "trust", "trust": "trust", "lock": "kernel", "verify": "kernel", "kernel": "kernel", "check": "publish", "pack": "publish", "sbom": "publish",
+    "hub": "hub", "cache": "cache", "signature": "trust", "trust": "trust", "lock": "kernel", "verify": "kernel", "kernel": "kernel", "gpu": "gpu", "check": "publish", "pack": "publish", "sbom": "publish",
     "mapping": "layer", "layer": "layer", "khub": "layer",
     "standard": "ops", "tokenizer": "model", "model": "model", "compare": "measure", "bench": "measure",
 }

@@ -70,6 +70,8 @@ static int bind(void *handle, khub_error *err)
     memcpy(&runtime.release, &release, sizeof(release));
     void *set_stream = dlsym(handle, "TVMFFIEnvSetStream");
     memcpy(&runtime.set_stream, &set_stream, sizeof(set_stream));
+    void *set_allocator = dlsym(handle, "TVMFFIEnvSetDLPackManagedTensorAllocator");
+    memcpy(&runtime.set_allocator, &set_allocator, sizeof(set_allocator));
     khub__value_set_runtime(&runtime);
     return KHUB_OK;
 }

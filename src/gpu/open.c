@@ -1,0 +1,168 @@
+/* From a name to a device that is ready, and back. */
+#include "gpu/gpu.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernel/machine.h"
+#include "platform/platform.h"
+#include "variant/name.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const khub__gpu_driver *const drivers[] = {&khub__gpu_cuda};
+
+/* "cuda:1", "cu128", "rocm": the backend and the device's number. */
+static int parse_name(const khub__backend **backend, int *index, const char *name, khub_error *err)
+{
+    char text[32] = "", *end = NULL;
+    khub__version version;
+    size_t n = strcspn(name, ":");
+    if (n < sizeof(text)) memcpy(text, name, n);
+    *backend = khub__backend_find(text);
+    if (!*backend) *backend = khub__backend_parse(&version, text);
+    unsigned long number = name[n] ? strtoul(name + n + 1, &end, 10) : 0;
+    int is_number = !name[n] || (strspn(name + n + 1, "0123456789") > 0 && !*end && number < 1000000);
+    *index = (int)number;
+    if (*backend && is_number) return KHUB_OK;
+    return khub__fail(err, KHUB_E_INVAL, "\"%s\" isn't the name of a device, as cuda:0 is", name);
+}
+
+static int find_driver(const khub__gpu_driver **out, const khub__backend *backend, khub_error *err)
+{
+    for (size_t i = 0; i < sizeof(drivers) / sizeof(*drivers); i++)
+        if (!strcmp(drivers[i]->name, backend->name)) {
+            *out = drivers[i];
+            return KHUB_OK;
+        }
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: khub calls functions on the CPU and with CUDA, not there",
+                      backend->name);
+}
+
+/* Where the helper process found the driver; *path may be NULL, then the loader finds it. */
+static int find_library(const char **path, const char *backend, const khub_platform *platform,
+                        khub_error *err)
+{
+    int rc = platform ? KHUB_OK : khub__this_machine(&platform, 0, err);
+    if (rc != KHUB_OK) return rc;
+    const khub_accelerator_info *info = khub__platform_accelerator_of(platform, backend);
+    *path = info ? info->path : NULL;
+    if (!info || info->presence == KHUB_FOUND) return KHUB_OK;
+    return khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no device: %s", backend,
+                      info->reason ? info->reason : "no driver in reach");
+}
+
+static int open_stream(khub_gpu *gpu, khub_error *err)
+{
+    void *before;
+    int rc = khub__gpu_enter(gpu, &before, err);
+    if (rc != KHUB_OK) return rc;
+    int code = gpu->driver->stream_new(&gpu->stream);
+    if (code == 0) code = gpu->driver->board_new(&gpu->board, &gpu->board_address);
+    if (code == 0) *(volatile unsigned *)gpu->board = 0;
+    khub__gpu_leave(gpu, before);
+    return code ? khub__gpu_fail(gpu, code, "making a stream", err) : KHUB_OK;
+}
+
+static int open_device(khub_gpu *gpu, khub_error *err)
+{
+    int count = 0, code = gpu->driver->start(&count);
+    if (code == GPU_NO_DEVICE || (code == 0 && (gpu->index >= count || gpu->index < 0)))
+        return khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no such device: the driver has %d", gpu->name,
+                          code ? 0 : count);
+    if (code) return khub__gpu_fail(gpu, code, "starting the driver", err);
+    code = gpu->driver->open(&gpu->context, gpu->index);
+    if (code) return khub__gpu_fail(gpu, code, "opening it", err);
+    gpu->is_open = 1;
+    return open_stream(gpu, err);
+}
+
+int khub_gpu_open(khub_gpu **out, const char *name, const khub_platform *platform, khub_error *err)
+{
+    const khub__backend *backend;
+    const char *path = NULL;
+    const khub__gpu_driver *driver;
+    int index, rc = khub__given("khub_gpu_open", out && name, err);
+    if (rc != KHUB_OK) return rc;
+    *out = NULL;
+    rc = parse_name(&backend, &index, name, err);
+    if (rc == KHUB_OK) rc = find_driver(&driver, backend, err);
+    if (rc == KHUB_OK) rc = find_library(&path, backend->name, platform, err);
+    if (rc == KHUB_OK) rc = khub__gpu_driver_load(driver, path, err);
+    if (rc != KHUB_OK) return rc;
+    khub_gpu *gpu = khub__calloc(1, sizeof(*gpu));
+    if (!gpu) return khub__fail_memory(err, "opening a device");
+    gpu->driver = driver;
+    gpu->index = index;
+    gpu->users = 1;
+    snprintf(gpu->name, sizeof(gpu->name), "%s:%d", driver->name, index);
+    rc = open_device(gpu, err);
+    if (rc != KHUB_OK)
+        khub__gpu_drop(gpu);
+    else
+        *out = gpu;
+    return rc;
+}
+
+int khub_gpu_open_for(khub_gpu **out, const khub_kernel *kernel, const char *name,
+                      const khub_platform *platform, khub_error *err)
+{
+    khub__variant_name variant;
+    const khub__backend *asked = NULL;
+    int index, rc = khub__given("khub_gpu_open_for", out && kernel, err);
+    if (rc != KHUB_OK) return rc;
+    *out = NULL;
+    const char *build = khub_kernel_variant(kernel);
+    const char *backend = "cpu";
+    if (khub__variant_name_parse(&variant, build) && variant.backend) backend = variant.backend->name;
+    if (name) rc = parse_name(&asked, &index, name, err);
+    if (rc == KHUB_OK && asked && strcmp(asked->name, backend) != 0)
+        rc = khub__fail(err, KHUB_E_INVAL, "%s: the build %s is for %s", name, build, backend);
+    if (rc != KHUB_OK || !strcmp(backend, "cpu")) return rc;
+    return khub_gpu_open(out, name ? name : backend, platform, err);
+}
+
+/* What fails here has no reader: the device may be lost. */
+static void close_device(khub_gpu *gpu)
+{
+    void *before = NULL;
+    int entered = gpu->driver->enter(gpu->context, &before) == 0;
+    if (gpu->board) gpu->driver->board_free(gpu->board);
+    if (gpu->stream) gpu->driver->stream_free(gpu->stream);
+    if (entered) gpu->driver->leave(before);
+    gpu->driver->close(gpu->index);
+}
+
+void khub__gpu_keep(khub_gpu *gpu)
+{
+    gpu->users++;
+}
+
+void khub__gpu_drop(khub_gpu *gpu)
+{
+    if (--gpu->users > 0) return;
+    if (gpu->is_open) close_device(gpu);
+    khub__free(gpu);
+}
+
+void khub_gpu_close(khub_gpu *gpu)
+{
+    if (!gpu) return;
+    khub_gpu_synchronize(gpu, NULL);
+    khub__gpu_drop(gpu);
+}
+
+const char *khub_gpu_name(const khub_gpu *gpu)
+{
+    return gpu->name;
+}
+
+khub_device khub_gpu_device(const khub_gpu *gpu)
+{
+    return (khub_device){gpu->driver->device_type, gpu->index};
+}
+
+void *khub_gpu_stream(const khub_gpu *gpu)
+{
+    return gpu->stream;
+}

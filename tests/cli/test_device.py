@@ -1,0 +1,79 @@
+"""khub call on a GPU, by the driver of tests/drivers and the kernel of tests/fake/gpu.c, which add one and two."""
+import os
+import pathlib
+import platform
+import shutil
+
+import numpy as np
+import pytest
+
+from fakes import REPOS, khub
+
+DRIVERS = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "drivers")
+GPU = REPOS / "gpu"
+TWO = "version 13000\ndevice Fake Hopper|9.0|1073741824|70\ndevice Fake Hopper|9.0|1073741824|71\n"
+LEFT = ["left memory 0", "left streams 0", "left events 0"]
+
+
+class Machine:
+    def __init__(self, folder):
+        self.folder = folder
+        self.log = folder / "log"
+        self.x = np.arange(6, dtype="float32").reshape(2, 3) / 4
+        np.save(folder / "x.npy", self.x)
+
+    def call(self, function, *arguments, described=TWO, library=DRIVERS / "libcuda.so.1", reports=LEFT):
+        driver = self.folder / "driver"
+        driver.mkdir(exist_ok=True)
+        shutil.copy(library, driver / "libcuda.so.1")
+        (driver / "driver").write_text(described)
+        self.log.unlink(missing_ok=True)
+        env = {"LD_LIBRARY_PATH": str(driver), "FAKE_DRIVER_LOG": str(self.log), "XDG_CACHE_HOME": str(self.folder / "cache"),
+               "KHUB_TVM_FFI": os.path.join(os.environ["KHUB_STAGE"], "lib", "libtvm_ffi.so")}
+        done = khub("call", f"{GPU}:{function}", *arguments, cwd=self.folder, env=env)
+        lines = self.log.read_text().splitlines()
+        assert [line for line in lines if line.startswith(("left", "fault"))] == reports, done.stderr
+        return done
+
+    def fails(self, words, *arguments, **options):
+        done = self.call(*arguments, **options)
+        assert done.returncode == 1 and done.stdout == "", done.stderr
+        for word in [words] if isinstance(words, str) else words:
+            assert word in done.stderr
+        assert not (self.folder / "out.npy").exists()
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+@pytest.mark.parametrize("device", [[], ["--device", "cuda:1"]])
+def test_there_and_back(machine, device):
+    done = machine.call("add_one", "out=float32[2,3]", "x.npy", *device)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    np.testing.assert_array_equal(np.load(machine.folder / "out.npy"), machine.x + 1)
+
+
+def test_a_tensor_that_the_function_allocates(machine):
+    done = machine.call("add_two", "[1, 2.5]", "-o", ".", "--device", "cuda:0")
+    assert done.returncode == 0 and "float32[2]: 3 4.5" in done.stdout, done.stderr
+    np.testing.assert_array_equal(np.load(machine.folder / "result.npy"), [3, 4.5])
+
+
+def test_an_error_that_comes_later_is_the_call_s(machine):
+    machine.fails([f"{GPU}:illegal: failed on cuda:0 after the call had returned: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal "
+                   "memory access was encountered"], "illegal", "out=float32[3]", reports=["left memory 1", *LEFT[1:]])
+
+
+def test_what_the_driver_refuses(machine):
+    machine.fails("cuda:0: allocating 4000000 bytes: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory", "add_one", "out=float32[1000000]",
+                  "x.npy")
+    machine.fails("CUDA_ERROR_OUT_OF_MEMORY (2)", "add_two", "x.npy", described=TWO + "memory 10\n")
+    machine.fails("the driver has no cuEventElapsedTime: it is too old, update it", "add_two", "x.npy",
+                  library=DRIVERS / "old" / "libcuda.so.1", reports=[])
+    machine.fails("making a stream: CUDA_ERROR_DEVICE_UNAVAILABLE (46)", "add_two", "x.npy",
+                  described=TWO + "cuStreamCreate return 46\n")
+    machine.fails("add_two: failed on cuda:0 after the call had returned: an unknown error (999): unknown error", "add_two", "x.npy",
+                  described=TWO + "cuStreamSynchronize return 999\n")
+    machine.fails("2 devices", "add_two", "x.npy", "--device", "cuda:2", reports=[])
