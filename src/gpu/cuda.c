@@ -15,13 +15,13 @@ enum { STREAM_DEFAULT = 0, EVENT_DEFAULT = 0, HOST_PORTABLE_MAPPED = 3 };
 
 static struct {
 #define CU_FUNCTION(member, symbol, parameters) int(*member) parameters;
-#include "gpu/cuda_list.h"
+#include "gpu/cuda_list.inc"
 #undef CU_FUNCTION
 } cu;
 
 static const khub__gpu_symbol symbols[] = {
 #define CU_FUNCTION(member, symbol, parameters) {#symbol, &cu.member},
-#include "gpu/cuda_list.h"
+#include "gpu/cuda_list.inc"
 #undef CU_FUNCTION
     {NULL, NULL}};
 

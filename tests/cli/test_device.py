@@ -35,9 +35,9 @@ class Machine:
         assert [line for line in lines if line.startswith(("left", "fault"))] == reports, done.stderr
         return done
 
-    def fails(self, words, *arguments, **options):
+    def fails(self, words, *arguments, status=1, **options):
         done = self.call(*arguments, **options)
-        assert done.returncode == 1 and done.stdout == "", done.stderr
+        assert done.returncode == status and done.stdout == "", done.stderr
         for word in [words] if isinstance(words, str) else words:
             assert word in done.stderr
         assert not (self.folder / "out.npy").exists()
@@ -75,5 +75,5 @@ def test_what_the_driver_refuses(machine):
     machine.fails("making a stream: CUDA_ERROR_DEVICE_UNAVAILABLE (46)", "add_two", "x.npy",
                   described=TWO + "cuStreamCreate return 46\n")
     machine.fails("add_two: failed on cuda:0 after the call had returned: an unknown error (999): unknown error", "add_two", "x.npy",
-                  described=TWO + "cuStreamSynchronize return 999\n")
-    machine.fails("2 devices", "add_two", "x.npy", "--device", "cuda:2", reports=[])
+                  described=TWO + "cuStreamSynchronize return 999\n", reports=["left memory 2", *LEFT[1:]])
+    machine.fails("cuda:2: this machine has 2 of them", "add_two", "x.npy", "--device", "cuda:2", status=2, reports=[])

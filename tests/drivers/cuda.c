@@ -216,7 +216,8 @@ int cuStreamDestroy_v2(void *stream)
 int cuStreamSynchronize(void *stream)
 {
     int rc = called("cuStreamSynchronize");
-    return rc ? rc : wait_for(stream);
+    if (rc) ((fake_stream *)stream)->fault = rc;
+    return wait_for(stream);
 }
 
 int cuEventCreate(void **event, unsigned flags)

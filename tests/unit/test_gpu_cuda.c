@@ -21,7 +21,7 @@
 /* Each must be declared there, with these parameters: else this doesn't compile. */
 #define CU_FUNCTION(member, symbol, parameters)                                                              \
     _Static_assert(_Generic(&symbol, CUresult(*) parameters : 1, default : 0), #symbol);
-#include "gpu/cuda_list.h"
+#include "gpu/cuda_list.inc"
 #endif
 
 START_TEST(types_have_the_sizes_that_we_give_them)
