@@ -1,16 +1,7 @@
-/* Our declarations of the CUDA driver's functions against those of its header, where there is one. */
+/* Our declarations of the CUDA driver's functions against those of its header; built where there is one. */
 #include "unit.h"
 
-#include <stddef.h>
-
-#if defined(__has_include)
-#if __has_include("/usr/local/cuda/include/cuda.h")
-#define HAVE_CUDA_H
-#endif
-#endif
-
-#ifdef HAVE_CUDA_H
-#include "/usr/local/cuda/include/cuda.h"
+#include <cuda.h>
 
 #define CU_RESULT  CUresult
 #define CU_DEVICE  CUdevice
@@ -22,11 +13,9 @@
 #define CU_FUNCTION(member, symbol, parameters)                                                              \
     _Static_assert(_Generic(&symbol, CUresult(*) parameters : 1, default : 0), #symbol);
 #include "gpu/cuda_list.inc"
-#endif
 
 START_TEST(types_have_the_sizes_that_we_give_them)
 {
-#ifdef HAVE_CUDA_H
     ck_assert_uint_eq(sizeof(CUresult), sizeof(int));
     ck_assert_uint_eq(sizeof(CUdevice), sizeof(int));
     ck_assert_uint_eq(sizeof(CUdeviceptr), sizeof(unsigned long long));
@@ -37,7 +26,6 @@ START_TEST(types_have_the_sizes_that_we_give_them)
     ck_assert_int_eq(CUDA_ERROR_INVALID_DEVICE, 101);
     ck_assert_int_eq(CUDA_ERROR_INVALID_CONTEXT, 201);
     ck_assert_int_eq(CUDA_ERROR_INVALID_HANDLE, 400);
-#endif
 }
 END_TEST
 
