@@ -40,7 +40,7 @@ typedef struct khub__gpu_driver {
     const char *(*code_words)(int code); /* NULL: it has none */
 } khub__gpu_driver;
 
-extern const khub__gpu_driver khub__gpu_cuda;
+extern const khub__gpu_driver khub__gpu_cuda, khub__gpu_hip;
 
 /* Codes that CUDA and HIP share, and that say something of the call that returns them; any other may be of
  * work that was on the device before. */

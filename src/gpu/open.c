@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const khub__gpu_driver *const drivers[] = {&khub__gpu_cuda};
+static const khub__gpu_driver *const drivers[] = {&khub__gpu_cuda, &khub__gpu_hip};
 
 /* "cuda:1", "cu128", "rocm": the backend and the device's number. */
 static int parse_name(const khub__backend **backend, int *index, const char *name, khub_error *err)
@@ -35,7 +35,7 @@ static int find_driver(const khub__gpu_driver **out, const khub__backend *backen
             *out = drivers[i];
             return KHUB_OK;
         }
-    return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: khub calls functions on the CPU and with CUDA, not there",
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: khub calls functions on the CPU, with CUDA and with ROCm",
                       backend->name);
 }
 
@@ -81,7 +81,7 @@ int khub_gpu_open(khub_gpu **out, const char *name, const khub_platform *platfor
 {
     const khub__backend *backend;
     const char *path = NULL;
-    const khub__gpu_driver *driver;
+    const khub__gpu_driver *driver = NULL;
     int index, rc = khub__given("khub_gpu_open", out && name, err);
     if (rc != KHUB_OK) return rc;
     *out = NULL;

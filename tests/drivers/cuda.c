@@ -163,25 +163,19 @@ int cuMemFree_v2(unsigned long long address)
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *stream)
 {
     int rc = called("cuMemcpyHtoDAsync_v2");
-    if (rc) return rc;
-    if (!block_of((uintptr_t)to, bytes)) return fault("copied to where there is no memory");
-    return put_on(stream, (fake_operation){.to = host_of((uintptr_t)to), .from = from, .bytes = bytes});
+    return rc ? rc : copy_in((uintptr_t)to, from, bytes, stream);
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *stream)
 {
     int rc = called("cuMemcpyDtoHAsync_v2");
-    if (rc) return rc;
-    if (!block_of((uintptr_t)from, bytes)) return fault("copied from where there is no memory");
-    return put_on(stream, (fake_operation){.to = to, .from = host_of((uintptr_t)from), .bytes = bytes});
+    return rc ? rc : copy_out(to, (uintptr_t)from, bytes, stream);
 }
 
 int cuMemsetD32Async(unsigned long long to, unsigned value, size_t count, void *stream)
 {
     int rc = called("cuMemsetD32Async");
-    if (rc) return rc;
-    if (count != 1 || !block_of((uintptr_t)to, 4)) return fault("set where there is no memory");
-    return put_on(stream, (fake_operation){.to = host_of((uintptr_t)to), .value = value});
+    return rc ? rc : set_one((uintptr_t)to, value, count, stream);
 }
 
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
@@ -223,27 +217,18 @@ int cuStreamSynchronize(void *stream)
 int cuEventCreate(void **event, unsigned flags)
 {
     int rc = called("cuEventCreate");
-    if (rc || flags) return rc ? rc : INVALID_VALUE;
-    *event = calloc(1, sizeof(fake_event));
-    events++;
-    return 0;
+    return rc ? rc : flags ? INVALID_VALUE : make_event(event);
 }
 
 int cuEventDestroy_v2(void *event)
 {
-    events--;
-    free(event);
-    return 0;
+    return free_event(event);
 }
 
-/* Each event is 1.5 ms after the one before. */
 int cuEventRecord(void *event, void *stream)
 {
     int rc = called("cuEventRecord");
-    if (rc) return rc;
-    if (!stream || ((fake_stream *)stream)->magic != STREAM_MAGIC) return INVALID_HANDLE;
-    *(fake_event *)event = (fake_event){1, clock_ms += 1.5f};
-    return 0;
+    return rc ? rc : record_event(event, stream);
 }
 
 int cuEventSynchronize(void *event)

@@ -99,6 +99,46 @@ static int put_on(fake_stream *stream, fake_operation op)
     return 0;
 }
 
+static int copy_in(uintptr_t to, const void *from, size_t bytes, void *stream)
+{
+    if (!block_of(to, bytes)) return fault("copied to where there is no memory");
+    return put_on(stream, (fake_operation){.to = host_of(to), .from = from, .bytes = bytes});
+}
+
+static int copy_out(void *to, uintptr_t from, size_t bytes, void *stream)
+{
+    if (!block_of(from, bytes)) return fault("copied from where there is no memory");
+    return put_on(stream, (fake_operation){.to = to, .from = host_of(from), .bytes = bytes});
+}
+
+static int set_one(uintptr_t to, unsigned value, size_t count, void *stream)
+{
+    if (count != 1 || !block_of(to, 4)) return fault("set where there is no memory");
+    return put_on(stream, (fake_operation){.to = host_of(to), .value = value});
+}
+
+static int make_event(void **event)
+{
+    *event = calloc(1, sizeof(fake_event));
+    events++;
+    return 0;
+}
+
+static int free_event(void *event)
+{
+    events--;
+    free(event);
+    return 0;
+}
+
+/* Each event is 1.5 ms after the one before. */
+static int record_event(void *event, const fake_stream *stream)
+{
+    if (!stream || stream->magic != STREAM_MAGIC) return INVALID_HANDLE;
+    *(fake_event *)event = (fake_event){1, clock_ms += 1.5f};
+    return 0;
+}
+
 static int make_stream(void **out)
 {
     fake_stream *stream = calloc(1, sizeof(*stream));
@@ -125,7 +165,7 @@ static int wait_for(fake_stream *stream)
     return lost = stream->fault;
 }
 
-static void give_up(void)
+static inline void give_up(void)
 {
     int memory = 0;
     if (--contexts) return;

@@ -13,12 +13,13 @@ static int open_gpu(khub_gpu **gpu, const char *name, khub_error *err)
 {
     char json[4096];
     khub_platform *platform;
+    int is_rocm = !strncmp(name, "rocm", 4);
     snprintf(
         json, sizeof(json),
-        "{\"os\":\"linux\",\"arch\":\"x86_64\",\"backend\":\"cu130\",\"tvm_ffi\":\"0.1\",\"accelerators\":"
-        "[{\"backend\":\"cuda\",\"presence\":\"found\",\"version\":\"13.0\",\"path\":"
-        "\"%s/tests/drivers/libcuda.so.1\"}]}",
-        getenv("KHUB_BINARY"));
+        "{\"os\":\"linux\",\"arch\":\"x86_64\",\"backend\":\"%s\",\"tvm_ffi\":\"0.1\",\"accelerators\":"
+        "[{\"backend\":\"%s\",\"presence\":\"found\",\"version\":\"%s\",\"path\":\"%s/tests/drivers/%s\"}]}",
+        is_rocm ? "rocm64" : "cu130", is_rocm ? "rocm" : "cuda", is_rocm ? "6.4" : "13.0",
+        getenv("KHUB_BINARY"), is_rocm ? "libamdhip64.so.6" : "libcuda.so.1");
     ck_khub_ok(khub_platform_parse(&platform, json, strlen(json), "fake", err), err);
     int rc = khub_gpu_open(gpu, name, platform, err);
     khub_platform_free(platform);
@@ -94,6 +95,43 @@ START_TEST(time_between_events)
 }
 END_TEST
 
+START_TEST(rocm_is_alike)
+{
+    khub_gpu *gpu;
+    khub_gpu_event *start, *end;
+    khub_error err = {0};
+    float x[2] = {1, 2}, back[2] = {0};
+    double ms = -1;
+    const int64_t two = 2, much = 1000000;
+    const khub_tensor from = khub_tensor_f32(x, 1, &two), to = khub_tensor_f32(back, 1, &two);
+    const khub_tensor large = khub_tensor_f32(NULL, 1, &much);
+    khub_gpu_array array, none;
+    ck_khub_ok(khub__runtime_open(&err), &err);
+    ck_khub_ok(open_gpu(&gpu, "rocm:1", &err), &err);
+    ck_assert_int_eq(khub_gpu_device(gpu).type, KHUB_DEVICE_ROCM);
+    ck_khub_fails(khub_gpu_array_new(&none, gpu, &large, &err), &err, KHUB_E_NOMEM,
+                  "rocm:1: allocating 4000000 bytes: hipErrorOutOfMemory (2)");
+    ck_khub_ok(khub_gpu_array_new(&array, gpu, &from, &err), &err);
+    ck_khub_ok(khub_gpu_event_new(&start, gpu, &err), &err);
+    ck_khub_ok(khub_gpu_event_new(&end, gpu, &err), &err);
+    ck_khub_ok(khub_gpu_event_record(start, &err), &err);
+    ck_khub_ok(khub_gpu_put(gpu, &array.tensor, &from, &err), &err);
+    ck_khub_ok(khub_gpu_take(gpu, &to, &array.tensor, &err), &err);
+    ck_khub_ok(khub_gpu_event_record(end, &err), &err);
+    ck_khub_ok(khub_gpu_synchronize(gpu, &err), &err);
+    ck_khub_ok(khub_gpu_event_elapsed(&ms, start, end, &err), &err);
+    ck_assert(back[0] == 1 && back[1] == 2 && ms == 1.5);
+    khub_gpu_event_free(start);
+    khub_gpu_event_free(end);
+    call(gpu, "works", works);
+    call(gpu, "breaks", breaks);
+    ck_khub_fails(khub_gpu_synchronize(gpu, &err), &err, KHUB_E_KERNEL,
+                  "breaks: failed on rocm:1 after the call had returned: hipErrorIllegalAddress (700)");
+    khub_gpu_array_free(&array);
+    khub_gpu_close(gpu);
+}
+END_TEST
+
 START_TEST(names_that_are_none)
 {
     khub_gpu *gpu;
@@ -103,7 +141,7 @@ START_TEST(names_that_are_none)
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         ck_khub_fails(open_gpu(&gpu, names[i], &err), &err, KHUB_E_INVAL, "isn't the name of a device");
     ck_khub_fails(open_gpu(&gpu, "cuda:2", &err), &err, KHUB_E_NOTFOUND, "the driver has 2");
-    ck_khub_fails(open_gpu(&gpu, "rocm", &err), &err, KHUB_E_UNSUPPORTED, "rocm");
+    ck_khub_fails(open_gpu(&gpu, "xpu", &err), &err, KHUB_E_UNSUPPORTED, "xpu");
     ck_assert_ptr_null(gpu);
     khub_gpu_close(NULL);
     khub_gpu_array_free(NULL);
@@ -111,4 +149,4 @@ START_TEST(names_that_are_none)
 }
 END_TEST
 
-UNIT("gpu", the_first_that_failed_is_named, time_between_events, names_that_are_none)
+UNIT("gpu", the_first_that_failed_is_named, time_between_events, rocm_is_alike, names_that_are_none)
