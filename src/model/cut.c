@@ -52,13 +52,19 @@ struct extent {
     double shared;      /* bytes that every piece reads again */
 };
 
-/* Whether all arguments have the axis in the same extent, in their units (grouped heads don't). */
+/* How many of an argument's elements go with one of its unit: 1; of the queries' heads as many as share one
+ * of the keys'. 0: its extent goes with no axis of that size. */
+static int64_t share_of(int64_t extent, int64_t unit, int64_t size)
+{
+    if (unit > 1) return extent == size / unit + (size % unit != 0);
+    return extent % size == 0 ? extent / size : 0;
+}
+
 static int parts_agree(int64_t size, const khub__call *call, const khub_slot_axis *axis)
 {
     for (size_t i = 0; i < axis->part_count; i++) {
         const khub_tensor *t = tensor_of(call, axis->part[i].arg);
-        int64_t unit = axis->part[i].unit;
-        if (t && t->shape[axis->part[i].dim] != size / unit + (size % unit != 0)) return 0;
+        if (t && !share_of(t->shape[axis->part[i].dim], axis->part[i].unit, size)) return 0;
     }
     return 1;
 }
@@ -78,7 +84,8 @@ static int measure(struct extent *e, const khub__call *call, const khub_slot_axi
             return 0;
         cut |= 1u << axis->part[i].arg;
         if (unit > e->unit) e->unit = unit;
-        if (unit < finest) finest = unit, e->size = t->shape[dim] * unit;
+        if (unit < finest || (unit == finest && t->shape[dim] * unit < e->size))
+            finest = unit, e->size = t->shape[dim] * unit;
     }
     for (int32_t i = 0; i < call->n; i++) {
         const khub_tensor *t = tensor_of(call, i);
@@ -196,7 +203,8 @@ int khub__cut_call(const khub__call *call, const khub_slot_axis *axis, int64_t f
         if (!t) continue;
         if (args[arg].as.tensor != &views[arg].tensor) copy_view(&views[arg], t);
         args[arg] = khub_arg_tensor(&views[arg].tensor);
-        narrow(&views[arg], dim, from / unit, to >= e.size ? t->shape[dim] : to / unit);
+        int64_t share = share_of(t->shape[dim], unit, e.size);
+        narrow(&views[arg], dim, from / unit * share, to >= e.size ? t->shape[dim] : to / unit * share);
     }
     return khub_filling_call(call->slot, call->filling, args, call->n, err);
 }

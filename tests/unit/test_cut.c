@@ -302,6 +302,41 @@ START_TEST(not_cut_when_extents_disagree)
 }
 END_TEST
 
+/* out (4 m, n): rows 4 i … 4 i + 3 are row i of x (m, n), as the heads of grouped queries go with those of
+ * the keys. */
+static int four_of_each(void *self, const khub_value *args, int32_t count, khub_value *result)
+{
+    (void)self, (void)result, (void)count;
+    const khub_tensor *out = args[0].as.tensor, *x = args[1].as.tensor;
+    ck_assert_int_eq(out->shape[0], 4 * x->shape[0]);
+    atomic_fetch_add(&calls, 1);
+    for (int64_t i = 0; i < out->shape[0]; i++)
+        memcpy((float *)out->data + i * out->strides[0], (float *)x->data + i / 4 * x->strides[0],
+               (size_t)x->shape[1] * sizeof(float));
+    return 0;
+}
+
+START_TEST(multiples_are_cut_in_proportion)
+{
+    enum { M = 6, N = 3 };
+    struct setup s = set_up(2);
+    khub_error err = {0};
+    khub_slot *slot = fill(s.layers, "a", four_of_each, 1);
+    struct problem p;
+    make(&p, M, 16, N);
+    float out[4 * M][N];
+    p.tout = khub_tensor_f32(out[0], 2, (int64_t[]){4 * M, N});
+    p.tout.strides = (int64_t[]){N, 1};
+    add(&s.list, slot, &p, 1e9);
+    ck_khub_ok(khub__calls_run(&s.list, s.threads, &err), &err);
+    ck_assert_int_gt(atomic_load(&calls), 1);
+    for (int64_t i = 0; i < 4 * M; i++)
+        ck_assert_mem_eq(out[i], p.x + i / 4 * N, sizeof(out[i]));
+    unmake(&p);
+    tear_down(&s);
+}
+END_TEST
+
 START_TEST(several_calls_in_one_go)
 {
     struct setup s = set_up(3);
@@ -404,5 +439,5 @@ START_TEST(done_again_as_a_whole)
 END_TEST
 
 UNIT("cut", where_cuts_fall, same_bits_however_cut, axis_that_makes_sense,
-     not_cut_when_it_cant_or_shouldnt_be, not_cut_when_extents_disagree, several_calls_in_one_go,
-     uncut_calls_are_the_callers_own, done_again_as_a_whole)
+     not_cut_when_it_cant_or_shouldnt_be, not_cut_when_extents_disagree, multiples_are_cut_in_proportion,
+     several_calls_in_one_go, uncut_calls_are_the_callers_own, done_again_as_a_whole)
