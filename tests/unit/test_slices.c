@@ -198,7 +198,8 @@ START_TEST(heads)
     struct call c = {.layer = "rotary_pos_emb"};
     make_rotary(&c);
     check(&c, 1);
-    static const int64_t table[][3] = {{1, 4, 1}, {3, 4, 1}, {3, 2, 1}, {1, 2, 0}}; /* batch, heads, cut */
+    /* batch, heads of the keys, cut: two of the queries' four for each, or all for the only one */
+    static const int64_t table[][3] = {{1, 4, 1}, {3, 4, 1}, {3, 2, 1}, {1, 2, 1}, {1, 1, 0}};
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         c = (struct call){.layer = "Attention"};
         make_attention(&c, table[i][0], table[i][1]);
