@@ -133,8 +133,20 @@ def versions(folder):
     return path
 
 
+def loader_cache(*paths):
+    """An ld.so.cache in glibc's newer form: a header of 48 bytes, entries of 24, texts. 0x303: a library of glibc 2 for x86-64."""
+    entries, texts, at = b"", b"", 48 + 24 * len(paths)
+    for path in paths:
+        name = path.rpartition("/")[2]
+        entries += struct.pack("<iIIIQ", 0x303, at + len(texts), at + len(texts) + len(name) + 1, 0, 0)
+        texts += name.encode() + b"\0" + path.encode() + b"\0"
+    return b"glibc-ld.so.cache1.1" + struct.pack("<II", len(paths), len(texts)) + bytes(20) + entries + texts
+
+
 SEEDS = {
     "elf/library": elf_seed,
+    "loader/library": elf_seed,
+    "loader/cache": lambda: loader_cache("/lib/libm.so.6", "/lib/libc.so.6"),
     "macho/library": lambda: macho(needed=("/usr/lib/libSystem.B.dylib", "@rpath/libtorch.dylib"), name="@rpath/k.dylib", paths=("@loader_path", "/opt/x"), constructors=2,
                                    undefined=(("puts", 1), "PyErr_SetString", "aoti_torch_get_dim"), defined=("__tvm_ffi_f", "g")),
     "macho/universal": lambda: universal(macho("x86_64", minos=None, old_minos="10.15"), macho()),

@@ -151,11 +151,11 @@ static int check_extent(khub__elf *elf, khub_error *err)
     return KHUB_OK;
 }
 
-/* Where in the file an address of the loaded library comes from. */
+/* Where in the file an address of the loaded library comes from; 0 is none. */
 static uint64_t offset_of(const khub__elf *elf, uint64_t address)
 {
     ElfW(Phdr) s;
-    for (size_t i = 0; get_segment(elf, i, &s); i++)
+    for (size_t i = 0; address && get_segment(elf, i, &s); i++)
         if (s.p_type == PT_LOAD && address >= s.p_vaddr && address - s.p_vaddr < s.p_filesz)
             return s.p_offset + (address - s.p_vaddr);
     return UINT64_MAX;
@@ -172,6 +172,7 @@ static void read_dynamic(khub__elf *elf)
     ElfW(Dyn) d;
     khub__elf_table *all = &elf->relocations[0], *plt = &elf->relocations[1];
     plt->entry = sizeof(ElfW(Rela));
+    elf->strings.at = UINT64_MAX;
     for (size_t i = 0; get_dynamic(elf, i, &d); i++) {
         uint64_t value = d.d_un.d_val;
         switch (d.d_tag) {
@@ -283,12 +284,12 @@ const char *khub__elf_needed(const khub__elf *elf, size_t i)
 const char *khub__elf_runpath(const khub__elf *elf)
 {
     ElfW(Dyn) d;
-    const char *rpath = NULL;
+    const char *rpath = NULL, *runpath = NULL; /* of several the last counts, as the loader has it */
     for (size_t at = 0; get_dynamic(elf, at, &d); at++) {
-        if (d.d_tag == DT_RUNPATH) return text_at(elf, d.d_un.d_val); /* then DT_RPATH counts for nothing */
+        if (d.d_tag == DT_RUNPATH) runpath = text_at(elf, d.d_un.d_val);
         if (d.d_tag == DT_RPATH) rpath = text_at(elf, d.d_un.d_val);
     }
-    return rpath;
+    return runpath ? runpath : rpath; /* beside the newer one the older counts for nothing */
 }
 
 /* The i-th relocation of both tables; 0 past the last. Rel is the start of Rela. */

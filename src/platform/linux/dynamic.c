@@ -58,10 +58,10 @@ static const char *read_segments(elf *e)
                             (unsigned long long)promised);
 }
 
-/* The place in the file of what is at an address in memory; beyond the file: nowhere. */
+/* The place in the file of what is at an address in memory, which 0 isn't; beyond the file: nowhere. */
 static uint64_t place_of(const elf *e, uint64_t address)
 {
-    for (size_t i = 0; i < e->segment_count; i++) {
+    for (size_t i = 0; address && i < e->segment_count; i++) {
         const ElfW(Phdr) *s = &e->segments[i];
         if (s->p_type == PT_LOAD && address >= s->p_vaddr && address - s->p_vaddr < s->p_filesz)
             return s->p_offset + (address - s->p_vaddr);
@@ -79,11 +79,13 @@ static const char *string_at(const elf *e, const khub__dynamic *d, uint64_t offs
     return khub__pool_text(e->pool, text);
 }
 
+/* As the loader has it: of several the last. */
 static uint64_t value_of(const ElfW(Dyn) * entries, size_t count, int64_t tag)
 {
+    uint64_t value = 0;
     for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++)
-        if (entries[i].d_tag == tag) return entries[i].d_un.d_val;
-    return 0;
+        if (entries[i].d_tag == tag) value = entries[i].d_un.d_val;
+    return value;
 }
 
 static const char *take_entries(khub__dynamic *out, const elf *e, const ElfW(Dyn) * entries, size_t count)
@@ -107,10 +109,10 @@ static const char *take_entries(khub__dynamic *out, const elf *e, const ElfW(Dyn
 
 static const char *read_dynamic(khub__dynamic *out, const elf *e)
 {
-    const ElfW(Phdr) *s = e->segments, *end = e->segments + e->segment_count;
-    while (s < end && s->p_type != PT_DYNAMIC)
-        s++;
-    size_t count = s < end ? (size_t)(s->p_filesz / sizeof(ElfW(Dyn))) : 0;
+    const ElfW(Phdr) *s = e->segments + e->segment_count; /* the last one, as the loader has it */
+    while (s > e->segments && (--s)->p_type != PT_DYNAMIC)
+        continue;
+    size_t count = s->p_type == PT_DYNAMIC ? (size_t)(s->p_filesz / sizeof(ElfW(Dyn))) : 0;
     if (!count || count > MAX_ENTRIES) return "isn't a library that the loader can read (no dynamic section)";
     ElfW(Dyn) *entries = khub__malloc(count * sizeof(*entries));
     if (!entries) e->pool->failed = 1;
