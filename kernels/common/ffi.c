@@ -60,6 +60,11 @@ static int same_dtype(DLDataType a, DLDataType b)
     return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
 
+static int is_index(DLDataType d)
+{
+    return d.code == kDLInt && (d.bits == 32 || d.bits == 64) && d.lanes == 1;
+}
+
 /* The types of a call's tensors, by type.h. */
 static const DLDataType dtypes[TYPES] = {{kDLFloat, 32, 1}, {kDLBfloat, 16, 1}, {kDLFloat, 16, 1}};
 static const char *const dtype_names[TYPES] = {"float32", "bfloat16", "float16"};
@@ -167,20 +172,23 @@ static int wrong_dtype(const checker *c, const khub__param *p, const DLTensor *t
     add(&words, "%s is ", p->name);
     add_dtype(&words, t->dtype);
     add(&words, ", ");
-    if (p->dtype.bits)
+    if (p->indices)
+        add(&words, "int32 or int64");
+    else if (p->dtype.bits)
         add_dtype(&words, p->dtype);
     else if (c->typed)
         add(&words, "%s is %s", c->typed->name, dtype_names[c->call->type]);
     else
         add(&words, "%s", lists[takes(c->call)]);
     return khub__raise(c->call, "TypeError", "%s%s", words.bytes,
-                       c->typed && !p->dtype.bits ? "" : " is expected");
+                       c->typed && !p->dtype.bits && !p->indices ? "" : " is expected");
 }
 
 /* A tensor has the dtype that its parameter names, or else that of the first such tensor. */
 static int check_dtype(checker *c, const khub__param *p, const DLTensor *t)
 {
     khub__call *call = c->call;
+    if (p->indices) return is_index(t->dtype) ? 0 : wrong_dtype(c, p, t);
     if (p->dtype.bits) return same_dtype(t->dtype, p->dtype) ? 0 : wrong_dtype(c, p, t);
     if (c->typed) return same_dtype(t->dtype, dtypes[call->type]) ? 0 : wrong_dtype(c, p, t);
     for (int type = 0; type < TYPES && !c->typed; type++)

@@ -15,7 +15,7 @@ typedef enum khub__kind { KHUB__TENSOR, KHUB__OUT, KHUB__FLOAT, KHUB__BOOL, KHUB
 /* A parameter. `shape` has one letter an axis, in order; a letter stands for the same extent wherever it
  * appears, a digit before it for a multiple ("2n"), and '*' at the front for any number of leading axes, the
  * same for all that have it. The last axis is contiguous, any other may have any stride. All tensors of a
- * call are of one type unless `dtype` says which. */
+ * call are of one type unless `dtype` or `indices` says which. */
 typedef struct khub__param {
     const char *name;
     khub__kind kind;    /* OUT: a tensor that is written */
@@ -23,6 +23,7 @@ typedef struct khub__param {
     const char *may_be; /* OUT: the argument whose memory it may be; any other it must not touch */
     int optional;       /* 1: may be None */
     DLDataType dtype;   /* {0}: the call's */
+    int indices;        /* 1: of int32 or int64, instead */
 } khub__param;
 
 enum { KHUB__TAKES_F32 = 1 << F32, KHUB__TAKES_BF16 = 1 << BF16 };

@@ -2,16 +2,11 @@
 #ifndef KHUB_KERNELS_NORM_H
 #define KHUB_KERNELS_NORM_H
 
+#include "norm_params.h"
 #include "rows.h"
 
 /* The tensors of rows->data. */
 enum { NORM_OUT, NORM_SUM, NORM_X, NORM_RESIDUAL };
-
-typedef struct norm_params {
-    int64_t n;                 /* elements of a row, at least 1 */
-    const char *weight, *bias; /* (n); bias may be NULL */
-    float eps;
-} norm_params;
 
 typedef void norm_function(const khub__rows *rows, const norm_params *params);
 

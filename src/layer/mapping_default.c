@@ -15,6 +15,7 @@ static const struct {
     {"AddRMSNorm", "khub/norm", NULL},
     {"LayerNorm", "khub/norm", NULL},
     {"AddLayerNorm", "khub/norm", NULL},
+    {"EmbeddingLayerNorm", "khub/embedding", NULL},
     {"GeLU", "khub/activation", "gelu"},
     {"GeluTanh", "khub/activation", "gelu_tanh"},
     {"SiLU", "khub/activation", "silu"},

@@ -10,6 +10,8 @@
 #define T(arg)       ARG(arg, KHUB__ARG_TENSOR, 0, 0)
 #define MAY(arg)     ARG(arg, KHUB__ARG_MAYBE_TENSOR, 0, 0)
 #define F(arg)       ARG(arg, KHUB__ARG_FLOAT, 0, 0)
+#define I(arg)       ARG(arg, KHUB__ARG_INDEX, 0, 0)
+#define MAY_I(arg)   ARG(arg, KHUB__ARG_MAYBE_INDEX, 0, 0)
 #define T_N(arg)     ARG(arg, KHUB__ARG_TENSOR, 1, 0) /* (…, n) */
 #define O(arg)       ARG(arg, KHUB__ARG_TENSOR, 0, 1) /* outputs */
 #define O_N(arg)     ARG(arg, KHUB__ARG_TENSOR, 1, 1)
@@ -49,6 +51,14 @@ static const khub__layer_def layers[] = {
     {"LinearSiLU", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearReLU", 4, {O("out"), T("x"), T("weight"), MAY("bias")}},
     {"LinearAdd", 5, {O("out"), T("x"), T("weight"), MAY("bias"), T("residual")}},
+    {"Embedding",
+     7,
+     {O_N("out"), I("ids"), MAY_I("type_ids"), MAY_I("position_ids"), T("words"), MAY("types"),
+      MAY("positions")}},
+    {"EmbeddingLayerNorm",
+     10,
+     {O_N("out"), I("ids"), MAY_I("type_ids"), MAY_I("position_ids"), T("words"), MAY("types"),
+      MAY("positions"), T("weight"), MAY("bias"), F("eps")}},
     {"RMSNormLinear", 6, {O("out"), T("x"), T("norm_weight"), F("eps"), T("weight"), MAY("bias")}},
 };
 

@@ -7,16 +7,11 @@
 
 #include <stdio.h>
 
-static int is_tensor(khub__arg_kind kind)
-{
-    return kind == KHUB__ARG_TENSOR || kind == KHUB__ARG_MAYBE_TENSOR || kind == KHUB__ARG_MAYBE_LENGTHS;
-}
-
 static int check_one(const khub_slot *slot, const khub_slot_shape *shapes, size_t i, khub_error *err)
 {
     const khub_slot_shape *s = &shapes[i];
     int32_t at = s->arg ? khub__layer_position(slot->layer, s->arg) : -1;
-    if (at < 0 || !is_tensor(slot->layer->args[at].kind))
+    if (at < 0 || khub__arg_is_number(slot->layer->args[at].kind))
         return khub__fail(err, KHUB_E_INVAL, "%s: a shape is given for \"%.60s\", and %s has no such tensor",
                           slot->path, s->arg ? s->arg : "NULL", slot->layer->name);
     for (size_t k = 0; k < i; k++)
@@ -131,7 +126,7 @@ int khub__shapes_fit(const khub_layer_spec *spec, const char *kernel, const khub
     for (size_t i = 0; i < spec->shape_count; i++) {
         const khub_shape_rule *rule = &spec->shapes[i];
         int32_t at = khub__layer_position(slot->layer, rule->arg);
-        if (at < 0 || !is_tensor(slot->layer->args[at].kind))
+        if (at < 0 || khub__arg_is_number(slot->layer->args[at].kind))
             return khub__fail(err, KHUB_E_FORMAT,
                               "%s: \"shapes\" of %s names \"%s\", which is no tensor of %s", kernel,
                               spec->function, rule->arg, slot->layer->name);

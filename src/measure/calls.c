@@ -40,6 +40,8 @@ static int make_args(khub__call_set *set, const khub__case *c, khub_error *err)
         if (rc != KHUB_OK) return rc;
         if (arg->kind == KHUB__ARG_MAYBE_LENGTHS)
             fill_lengths(&array->tensor, c->extents[2]);
+        else if (khub__arg_is_index(arg->kind))
+            khub__case_fill(c, i, array->tensor.data);
         else
             khub__fill(&array->tensor);
         set->args[i] = khub_arg_tensor(&array->tensor);
@@ -105,7 +107,8 @@ static int make_sets(khub__timed_calls *calls, const khub__case *c, const khub__
         rc = make_args(set, c, err);
         if (rc == KHUB_OK && i == 0) {
             calls->work = khub__work_of(c->layer->name, set->args, calls->n);
-            double sets = calls->work.bytes > 0 ? (double)options->fill / calls->work.bytes : 0;
+            double bytes = khub__bytes_of(set->args, calls->n);
+            double sets = bytes > 0 ? (double)options->fill / bytes : 0;
             wanted = sets > MOST_SETS ? MOST_SETS : (size_t)sets + 1;
         }
         if (rc == KHUB_OK) rc = add_slot(&set->kernel, calls->kernels, set, c, (khub__whose){0}, i, err);

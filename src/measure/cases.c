@@ -7,12 +7,13 @@
 #include <stdlib.h>
 
 /* How a layer's arguments get their shapes from a case's extents. */
-typedef enum family { ROWS, SAME, GATED, ROTARY, ATTENTION, LINEAR, NORM_LINEAR } family;
+typedef enum family { ROWS, SAME, GATED, ROTARY, ATTENTION, LINEAR, NORM_LINEAR, TABLES } family;
 
 /* Of each argument of a layer, in its order: one letter of `shapes`, and the positions of outputs. Letters: x
  * the extents as they are, d the same with the last one doubled, n the last extent; of rotary_pos_emb q (t,
  * h, d), k (t, g, d), a (t, d/2); of Attention Q (b, t, h, d), K (b, s, g, d), b (b); of Linear o and r (m,
- * n), i (m, k), w (n, k), c (n), and g (k) of the norm before it; . none. */
+ * n), i (m, k), w (n, k), c (n), and g (k) of the norm before it; of tables looked up i (m, n), b (m), t (v,
+ * n), g (n); . none. */
 typedef struct plan {
     const char *layer;
     family family;
@@ -42,6 +43,8 @@ static const plan plans[] = {
     {"LinearSiLU", LINEAR, "oiwc", 1, 3},
     {"LinearReLU", LINEAR, "oiwc", 1, 3},
     {"LinearAdd", LINEAR, "oiwcr", 1, 19},
+    {"Embedding", TABLES, "ibbbttt", 1, 15},
+    {"EmbeddingLayerNorm", TABLES, "ibbbtttgg.", 1, 15},
     {"RMSNormLinear", NORM_LINEAR, "oig.wc", 1, 3},
 };
 
@@ -63,7 +66,8 @@ static const struct {
                   [ROTARY] = {4, 4, "t, h, g, d, where d is even"},
                   [ATTENTION] = {6, 6, "b, t, s, h, g, d, where h is a multiple of g"},
                   [LINEAR] = {3, 3, "m, n, k"},
-                  [NORM_LINEAR] = {3, 3, "m, n, k, k from 1 on"}};
+                  [NORM_LINEAR] = {3, 3, "m, n, k, k from 1 on"},
+                  [TABLES] = {3, 3, "m, v, n, v and n from 1 on"}};
 
 static void set_shape(khub__case_arg *arg, int32_t ndim, const int64_t *shape)
 {
@@ -108,6 +112,7 @@ static void shape_by_letter(khub__case_arg *arg, char letter, const khub__case *
         SHAPE(e[0], e[2]);
         break;
     case 'w':
+    case 't':
         SHAPE(e[1], e[2]);
         break;
     case 'c':
@@ -132,6 +137,7 @@ static int fits(const khub__case *c, family f)
         fit = fit && e[i] >= 0 && (double)e[i] <= MOST_ELEMENTS;
     if (!fit) return 0;
     if (f == ROWS || f == NORM_LINEAR) return e[c->ndim - 1] > 0;
+    if (f == TABLES) return e[1] > 0 && e[2] > 0;
     if (f == ROTARY) return e[3] % 2 == 0;
     if (f == ATTENTION) return e[4] ? e[3] % e[4] == 0 : e[3] == 0;
     return 1;
@@ -167,10 +173,10 @@ int khub__case_complete(khub__case *out, khub_error *err)
         khub__case_arg *arg = &out->args[i];
         arg->kind = out->layer->args[i].kind;
         arg->is_output = p->outputs >> i & 1;
-        int maybe = arg->kind == KHUB__ARG_MAYBE_TENSOR || arg->kind == KHUB__ARG_MAYBE_LENGTHS ||
-                    arg->kind == KHUB__ARG_MAYBE_COUNT;
-        arg->is_none = maybe && !(out->with >> i & 1);
-        arg->dtype = arg->kind == KHUB__ARG_MAYBE_LENGTHS ? khub_dtype_of(KHUB_DTYPE_INT, 32) : out->dtype;
+        arg->is_none = khub__arg_is_optional(arg->kind) && !(out->with >> i & 1);
+        arg->dtype = out->dtype;
+        if (khub__arg_is_index(arg->kind) || arg->kind == KHUB__ARG_MAYBE_LENGTHS)
+            arg->dtype = khub_dtype_of(KHUB_DTYPE_INT, arg->kind == KHUB__ARG_INDEX ? 64 : 32);
         if (p->shapes[i] == '.')
             arg->number = number_of(out, i);
         else
@@ -190,7 +196,7 @@ typedef struct shape {
     unsigned with; /* all bits: everything optional */
 } shape;
 
-enum { OPTIONAL = 0xff, WINDOW = 1u << 7, CAUSAL = 1u << 6, LENGTHS = 1u << 4 };
+enum { OPTIONAL = 0x3ff, WINDOW = 1u << 7, CAUSAL = 1u << 6, LENGTHS = 1u << 4 };
 
 static const shape row_shapes[] = {
     {2, {4, 33}, OPTIONAL},
@@ -251,6 +257,12 @@ static const shape linear_shapes[] = {
     {3, {0, 16, 16}, OPTIONAL}, {3, {3, 0, 5}, 0},
     {3, {13, 200, 31}, 0},      {3, {4, 5, 0}, OPTIONAL}, /* the last one is no case of a norm */
 };
+static const shape table_shapes[] = {
+    {3, {4, 7, 33}, OPTIONAL},  {3, {9, 300, 384}, 0},      {3, {1, 1, 1}, OPTIONAL},
+    {3, {5, 3, 15}, 0},         {3, {3, 64, 16}, OPTIONAL}, {3, {8, 2, 17}, 0},
+    {3, {7, 100, 64}, 0},       {3, {3, 5, 65}, OPTIONAL},  {3, {16, 50, 384}, OPTIONAL},
+    {3, {2, 9, 768}, OPTIONAL}, {3, {0, 4, 16}, OPTIONAL},
+};
 /* Activations have extents that norms can't have, too. */
 static const shape more_same_shapes[] = {{0, {0}, 0}, {2, {3, 0}, 0}, {1, {0}, 0}};
 static const shape bits_of_16 = {2, {256, 256}, 0}, bits_of_32 = {2, {1024, 1024}, 0};
@@ -275,6 +287,7 @@ static tables tables_of(family f)
         [ATTENTION] = {attention_shapes, NULL, COUNT(attention_shapes), 0},
         [LINEAR] = {linear_shapes, NULL, COUNT(linear_shapes), 0},
         [NORM_LINEAR] = {linear_shapes, NULL, COUNT(linear_shapes) - 1, 0},
+        [TABLES] = {table_shapes, NULL, COUNT(table_shapes), 0},
     };
     return all[f];
 }
@@ -302,7 +315,7 @@ static unsigned possible(const khub__layer_def *layer, unsigned with)
 {
     unsigned mask = 0;
     for (int32_t i = 0; i < layer->arg_count; i++)
-        if (layer->args[i].kind != KHUB__ARG_TENSOR && layer->args[i].kind != KHUB__ARG_FLOAT)
+        if (khub__arg_is_optional(layer->args[i].kind) || layer->args[i].kind == KHUB__ARG_BOOL)
             mask |= 1u << i;
     return with & mask;
 }
@@ -562,16 +575,27 @@ static void fill_lengths(const khub__case *c, int32_t *to, int64_t count)
         to[i] = (int32_t)table[(uint64_t)(i + (int64_t)c->seed) % COUNT(table)];
 }
 
+/* The first row, the last one, any. */
+static void fill_indices(const khub__case *c, int32_t arg, void *to, int64_t count)
+{
+    uint64_t rows = (uint64_t)c->extents[1];
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t index = i == 0 ? 0 : i == 1 ? rows - 1 : random_bits(c->seed, arg, (uint64_t)i) % rows;
+        size_t bytes = c->args[arg].dtype.bits / 8;
+        memcpy((char *)to + (size_t)i * bytes, &index, bytes); /* little-endian */
+    }
+}
+
 static void plan_filling(filling *f)
 {
     const plan *p = plan_of(f->c->layer);
     char letter = p->shapes[f->at];
-    f->values = strchr("xdqkQKir", letter)   ? f->c->values
+    f->values = strchr("xdqkQKirt", letter)  ? f->c->values
                 : f->c->values == KHUB__TIES ? KHUB__TIES
                                              : KHUB__NORMAL;
     f->factor = 1;
     if (letter == 'n' || letter == 'g') f->factor = 0.25;
-    if (letter == 'g' || (letter == 'n' && !strcmp(f->c->layer->args[f->at].name, "weight"))) f->offset = 1;
+    if (f->factor < 1 && strcmp(f->c->layer->args[f->at].name, "bias") != 0) f->offset = 1;
     if (letter == 'a') f->factor = 0.25; /* within [-1, 1], as cos and sin are */
     if (letter == 'w') {                 /* so that outputs have about deviation 1, whatever k */
         double k = (double)f->c->extents[2];
@@ -589,6 +613,10 @@ void khub__case_fill(const khub__case *c, int32_t arg, void *to)
     f.width = f.arg->ndim ? f.arg->shape[f.arg->ndim - 1] : 1;
     if (f.arg->kind == KHUB__ARG_MAYBE_LENGTHS) {
         fill_lengths(c, to, f.count);
+        return;
+    }
+    if (khub__arg_is_index(f.arg->kind)) {
+        fill_indices(c, arg, to, f.count);
         return;
     }
     f.format = khub__format_of(f.arg->dtype);

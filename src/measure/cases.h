@@ -41,7 +41,8 @@ typedef struct khub__case {
     int part;                       /* of KHUB__BITS, else 0 */
     int32_t ndim;                   /* how many extents the name has, and which: */
     int64_t extents[KHUB_MAX_NDIM]; /* norms, softmax, activations: x's shape; with a gate: out's;
-                                     * rotary_pos_emb: t h g d; Attention: b t s h g d; Linear…: m n k */
+                                     * rotary_pos_emb: t h g d; Attention: b t s h g d; Linear…: m n k;
+                                     * Embedding…: m v n */
     unsigned with;                  /* bit i: the optional argument i is given, the bool i is true */
     int64_t window;                 /* of Attention, where it is given; 0: a third of its keys */
     uint64_t seed;

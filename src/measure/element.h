@@ -4,14 +4,14 @@
 
 #include "numerics/format.h"
 
-/* float32, float64, bfloat16, float16; another dtype is taken as int32. Any alignment. */
+/* float32, float64, bfloat16, float16; of integers int32 and int64. Any alignment. */
 static inline double khub__element_get(khub_dtype dtype, const void *from, int64_t i)
 {
     int bytes = dtype.bits / 8;
     uint64_t bits = khub__bits_at(from, (size_t)i, bytes);
     float f;
     uint32_t u = (uint32_t)bits;
-    if (dtype.code == KHUB_DTYPE_INT) return (int32_t)bits;
+    if (dtype.code == KHUB_DTYPE_INT) return bytes == 8 ? (double)(int64_t)bits : (int32_t)bits;
     if (bytes == 8) return khub__double_of(bits);
     if (dtype.code == KHUB_DTYPE_BFLOAT) u <<= 16;
     if (dtype.code == KHUB_DTYPE_FLOAT && bytes == 2) {

@@ -112,6 +112,8 @@ void khub__reference(const khub__case *c, const khub__exact *exact)
                   {"AddRMSNorm", khub__reference_norm},
                   {"LayerNorm", khub__reference_norm},
                   {"AddLayerNorm", khub__reference_norm},
+                  {"Embedding", khub__reference_tables},
+                  {"EmbeddingLayerNorm", khub__reference_tables},
                   {"Softmax", khub__reference_softmax},
                   {"Attention", khub__reference_attention},
                   {"RMSNormLinear", khub__reference_norm_linear},

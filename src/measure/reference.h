@@ -17,6 +17,7 @@ void khub__reference(const khub__case *c, const khub__exact *exact);
 
 /* One family of layers each; for reference.c. */
 void khub__reference_norm(const khub__case *c, const khub__exact *exact);
+void khub__reference_tables(const khub__case *c, const khub__exact *exact);
 void khub__reference_softmax(const khub__case *c, const khub__exact *exact);
 void khub__reference_attention(const khub__case *c, const khub__exact *exact);
 void khub__reference_norm_linear(const khub__case *c, const khub__exact *exact);

@@ -101,6 +101,32 @@ void khub__reference_norm(const khub__case *c, const khub__exact *e)
     }
 }
 
+/* Rows of tables added up; what LayerNorm normalizes is the sum as it is stored. */
+void khub__reference_tables(const khub__case *c, const khub__exact *e)
+{
+    enum { OUT, IDS, WORDS = 4, WEIGHT = 7, BIAS, EPS, COUNT = 3 };
+    int64_t n = c->extents[2];
+    for (int64_t i = 0; i < c->extents[0]; i++) {
+        double *out = e->out[OUT] + i * n, *scale = e->scale[OUT] + i * n;
+        for (int64_t k = 0; k < n; k++) {
+            double sum = out[k] = scale[k] = 0;
+            for (int32_t t = 0; t < COUNT; t++) {
+                if (c->args[WORDS + t].is_none) continue;
+                double at = c->args[IDS + t].is_none ? 0 : e->in[IDS + t][i];
+                double part = e->in[WORDS + t][(int64_t)at * n + k];
+                sum += part, scale[k] += fabs(part);
+            }
+            out[k] = sum;
+        }
+        if (c->layer->arg_count <= WEIGHT) continue;
+        for (int64_t k = 0; k < n; k++)
+            out[k] = khub__element_round(c->dtype, out[k]);
+        row r = {out, e->in[WEIGHT],      c->args[BIAS].is_none ? NULL : e->in[BIAS], out, scale,
+                 n,   c->args[EPS].number};
+        layer_norm(&r);
+    }
+}
+
 void khub__reference_softmax(const khub__case *c, const khub__exact *e)
 {
     int64_t n = c->extents[c->ndim - 1], count = 1;

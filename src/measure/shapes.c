@@ -32,6 +32,11 @@ enum { MOST_SHAPES = 9, MOST_EXTENTS = 6 };
             "m=12,n=1536,k=384", "m=12,n=384,k=1536", "m=1,n=384,k=384", "m=1,n=4096,k=4096"                 \
     }
 
+#define TABLE_SHAPES                                                                                         \
+    {                                                                                                        \
+        "m=252,v=30522,n=384", "m=12,v=30522,n=384", "m=512,v=30522,n=768"                                   \
+    }
+
 static const struct row {
     const char *layer, *names;
     const char *shapes[MOST_SHAPES]; /* NULL-terminated */
@@ -61,6 +66,8 @@ static const struct row {
     {"LinearSiLU", "mnk", LINEAR_SHAPES},
     {"LinearReLU", "mnk", LINEAR_SHAPES},
     {"LinearAdd", "mnk", LINEAR_SHAPES},
+    {"Embedding", "mvn", TABLE_SHAPES},
+    {"EmbeddingLayerNorm", "mvn", TABLE_SHAPES},
     {"RMSNormLinear", "mnk", LINEAR_SHAPES},
 };
 
@@ -82,15 +89,15 @@ const char *khub_bench_shape(const char *layer, size_t i)
 /* What can be said with 0 and 1: a tensor that may be None, a bool. A count is said with any number. */
 static int is_switch(khub__arg_kind kind)
 {
-    return kind == KHUB__ARG_MAYBE_TENSOR || kind == KHUB__ARG_MAYBE_LENGTHS || kind == KHUB__ARG_BOOL ||
-           kind == KHUB__ARG_MAYBE_COUNT;
+    return khub__arg_is_optional(kind) || kind == KHUB__ARG_BOOL;
 }
 
 static unsigned usual_switches(const khub__layer_def *layer)
 {
     unsigned with = 0;
     for (int32_t i = 0; i < layer->arg_count; i++)
-        if (layer->args[i].kind == KHUB__ARG_MAYBE_TENSOR) with |= 1u << i;
+        if (layer->args[i].kind == KHUB__ARG_MAYBE_TENSOR || layer->args[i].kind == KHUB__ARG_MAYBE_INDEX)
+            with |= 1u << i;
     return with;
 }
 

@@ -65,6 +65,16 @@ static double add_layer_norm(const khub_value *args, double self)
     return norm(&args[2], 1 + LAYER_ELEMENT + (khub_value_tensor(&args[5]) != NULL), LAYER_ROW);
 }
 
+/* Rows of as many tables as there are added up, and LayerNorm of the sum where a weight follows them. */
+static double tables(const khub_value *args, double self)
+{
+    enum { TYPES = 5, POSITIONS, BIAS = 8 };
+    double per_element =
+        (khub_value_tensor(&args[TYPES]) != NULL) + (khub_value_tensor(&args[POSITIONS]) != NULL);
+    if (self == 0) return elements(&args[0]) * per_element;
+    return norm(&args[0], per_element + LAYER_ELEMENT + (khub_value_tensor(&args[BIAS]) != NULL), LAYER_ROW);
+}
+
 /* `self` operations for each element of out: an activation's own, and the product of a gated one. */
 static double each(const khub_value *args, double self)
 {
@@ -142,6 +152,17 @@ enum {
     ROTARY = 3
 };
 
+/* Bytes of tables but for the rows that are looked up, one for each of out. */
+static double not_looked_up(const khub__layer_def *def, const khub_value *args)
+{
+    enum { IDS = 1, WORDS = 4, TABLES = 3 };
+    if (def->args[IDS].kind != KHUB__ARG_INDEX) return 0;
+    double bytes = 0, rows = khub__bytes_of(args, 1);
+    for (int32_t i = WORDS; i < WORDS + TABLES; i++)
+        if (khub_value_tensor(&args[i])) bytes += khub__bytes_of(&args[i], 1) - rows;
+    return bytes;
+}
+
 static const struct {
     const char *layer;
     double (*flops)(const khub_value *args, double self);
@@ -168,6 +189,8 @@ static const struct {
     {"LinearSiLU", linear, SILU},
     {"LinearReLU", linear, RELU},
     {"LinearAdd", linear, ADD},
+    {"Embedding", tables, 0},
+    {"EmbeddingLayerNorm", tables, 1},
     {"RMSNormLinear", rms_norm_linear, 0},
 };
 
@@ -178,6 +201,7 @@ khub__work khub__work_of(const char *layer, const khub_value *args, int32_t n)
     khub__work work = {khub__bytes_of(args, n), 0};
     const khub__layer_def *def = khub__layer_find(layer);
     if (!def || def->arg_count != n) return work;
+    work.bytes -= not_looked_up(def, args);
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
         if (!strcmp(table[i].layer, layer)) work.flops = table[i].flops(args, table[i].self);
     return work;

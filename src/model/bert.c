@@ -24,31 +24,6 @@ void khub__bert_relax(const khub__bert *bert)
     khub__checkpoint_relax(&bert->weights.checkpoint);
 }
 
-/* word + type + position of every token, in this order, as Transformers adds them; token type 0. */
-static int embed_tokens(khub__bert *bert, const int32_t *ids, const int64_t *lengths, size_t count,
-                        khub_error *err)
-{
-    int64_t n = bert->config.hidden;
-    float *row = bert->hidden, *part = bert->other;
-    for (size_t s = 0; s < count; s++) {
-        for (int64_t i = 0; i < lengths[s]; i++, row += n) {
-            int32_t id = *ids++;
-            if (id < 0 || id >= bert->config.vocabulary)
-                return khub__fail(
-                    err, KHUB_E_FORMAT, "%s: the tokenizer gave token %d, the model has %d of them",
-                    khub__weights_path(&bert->weights, bert->words), (int)id, (int)bert->config.vocabulary);
-            khub__stored_floats(row, bert->words, id * n, n);
-            khub__stored_floats(part, bert->types, 0, n);
-            for (int64_t k = 0; k < n; k++)
-                row[k] += part[k];
-            khub__stored_floats(part, bert->positions, i * n, n);
-            for (int64_t k = 0; k < n; k++)
-                row[k] += part[k];
-        }
-    }
-    return KHUB_OK;
-}
-
 /* One run: what its layers share. */
 struct run {
     khub__bert *bert;
@@ -87,6 +62,65 @@ static int call_norm(const struct run *run, const struct norm *norm, khub_tensor
         return call(run, norm->fused, fused, COUNT(fused), work);
     int rc = residual ? call(run, norm->add, added, COUNT(added), work) : KHUB_OK;
     return rc == KHUB_OK ? call(run, norm->slot, plain, COUNT(plain), work) : rc;
+}
+
+static int check_ids(const khub__bert *bert, const int32_t *ids, int64_t count, khub_error *err)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (ids[i] < 0 || ids[i] >= bert->config.vocabulary)
+            return khub__fail(err, KHUB_E_FORMAT, "%s: the tokenizer gave token %d, the model has %d of them",
+                              khub__weights_path(&bert->weights, bert->embeddings.stored), (int)ids[i],
+                              (int)bert->config.vocabulary);
+    return KHUB_OK;
+}
+
+static void place_tokens(khub__bert *bert, const int64_t *lengths, size_t count)
+{
+    int32_t *place = bert->places;
+    for (size_t s = 0; s < count; s++)
+        for (int32_t i = 0; i < lengths[s]; i++)
+            *place++ = i;
+}
+
+/* Of a table that doesn't lie as floats in its file the rows of the tokens, where the layers work later. */
+static khub_tensor rows_of_words(khub__bert *bert, const int32_t *ids, const int64_t shape[2])
+{
+    for (int64_t i = 0; i < shape[0]; i++)
+        khub__stored_floats(bert->other + i * shape[1], bert->embeddings.stored, ids[i] * shape[1], shape[1]);
+    return khub_tensor_f32(bert->other, 2, shape);
+}
+
+/* LayerNorm(word + type + position) of every token, added in this order, as Transformers does; token type 0.
+ */
+static int call_embeddings(const struct run *run, const int32_t *ids, khub_tensor *x)
+{
+    khub__bert *bert = run->bert;
+    const struct embeddings *e = &bert->embeddings;
+    const khub_dtype int32 = khub_dtype_of(KHUB_DTYPE_INT, 32);
+    khub_tensor tokens = khub_tensor_over((void *)(uintptr_t)ids, int32, 1, x->shape), words = e->words,
+                places = khub_tensor_over(bert->places, int32, 1, x->shape);
+    if (!words.data) {
+        words = rows_of_words(bert, ids, x->shape);
+        tokens.data = bert->numbers;
+    }
+    const khub_value out = khub_arg_tensor(x), none = khub_arg_none(), at = khub_arg_tensor(&places);
+    const khub_value w = khub_arg_tensor(&words), t = khub_arg_tensor(&e->types),
+                     p = khub_arg_tensor(&e->positions);
+    const khub_value sum[] = {out, khub_arg_tensor(&tokens), none, at, w, t, p};
+    const khub_value fused[] = {out,
+                                sum[1],
+                                none,
+                                at,
+                                w,
+                                t,
+                                p,
+                                khub_arg_tensor(&e->norm.weight),
+                                khub_arg_tensor(&e->norm.bias),
+                                khub_arg_float(bert->config.eps)};
+    double work = NORM_WORK * (double)run->tokens * (double)bert->config.hidden;
+    if (khub_slot_is_served(e->fused)) return call(run, e->fused, fused, COUNT(fused), 2 * work);
+    int rc = call(run, e->sum, sum, COUNT(sum), work);
+    return rc == KHUB_OK ? call_norm(run, &e->norm, x, NULL) : rc;
 }
 
 /* `slot` is the linear's own, or a run that begins with it. */
@@ -206,12 +240,13 @@ int khub__bert_run(const float **hidden, khub__bert *bert, const int32_t *ids, c
     }
     *hidden = bert->hidden;
     bert->calls.count = 0; /* what a failed run left */
-    int rc = embed_tokens(bert, ids, lengths, count, err);
+    int rc = check_ids(bert, ids, run.tokens, err);
     if (rc != KHUB_OK || run.tokens == 0) return rc;
+    place_tokens(bert, lengths, count);
     run.groups = group_sentences(bert, lengths, count);
     const int64_t shape[2] = {run.tokens, bert->config.hidden};
     khub_tensor x = khub_tensor_f32(bert->hidden, 2, shape);
-    rc = call_norm(&run, &bert->embeddings, &x, NULL);
+    rc = call_embeddings(&run, ids, &x);
     for (int64_t i = 0; rc == KHUB_OK && i < bert->config.layers; i++)
         rc = run_layer(&run, &bert->layers[i]);
     return rc;

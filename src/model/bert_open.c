@@ -159,22 +159,33 @@ static int add_layer(struct builder *b, int64_t number)
     return KHUB_OK;
 }
 
+/* The words stay in their file, of which a text touches little, also where they aren't floats there. */
+static int find_tables(struct embeddings *e, struct builder *b)
+{
+    static const char words[] = "embeddings.word_embeddings.weight";
+    khub__weights *weights = &b->bert->weights;
+    const khub__config *c = &b->bert->config;
+    const int64_t w[2] = {c->vocabulary, c->hidden}, t[2] = {c->token_types, c->hidden},
+                  p[2] = {c->positions, c->hidden};
+    int rc = khub__weights_find(&e->stored, weights, words, 2, w, b->err);
+    if (rc == KHUB_OK && khub__stored_are_floats(e->stored))
+        rc = khub__weights_get(&e->words, weights, words, 2, w, b->err);
+    if (rc == KHUB_OK)
+        rc = khub__weights_get(&e->types, weights, "embeddings.token_type_embeddings.weight", 2, t, b->err);
+    return rc == KHUB_OK ? khub__weights_get(&e->positions, weights, "embeddings.position_embeddings.weight",
+                                             2, p, b->err)
+                         : rc;
+}
+
 static int add_embeddings(struct builder *b)
 {
-    khub__bert *bert = b->bert;
-    const struct {
-        const khub__stored **to;
-        const char *name;
-        int64_t rows;
-    } tables[] = {{&bert->words, "embeddings.word_embeddings.weight", bert->config.vocabulary},
-                  {&bert->positions, "embeddings.position_embeddings.weight", bert->config.positions},
-                  {&bert->types, "embeddings.token_type_embeddings.weight", bert->config.token_types}};
-    for (size_t i = 0; i < COUNT(tables); i++) {
-        const int64_t shape[2] = {tables[i].rows, bert->config.hidden};
-        int rc = khub__weights_find(tables[i].to, &bert->weights, tables[i].name, 2, shape, b->err);
-        if (rc != KHUB_OK) return rc;
-    }
-    return add_norm(&bert->embeddings, b, "embeddings.LayerNorm");
+    struct embeddings *e = &b->bert->embeddings;
+    int rc = find_tables(e, b);
+    if (rc == KHUB_OK) rc = add_slot(&e->sum, b, "Embedding", "embeddings.sum");
+    if (rc == KHUB_OK) rc = add_norm(&e->norm, b, "embeddings.LayerNorm");
+    khub_slot *const parts[] = {e->sum, e->norm.slot};
+    return rc == KHUB_OK ? add_run(&e->fused, b, "EmbeddingLayerNorm", "embeddings", parts, COUNT(parts))
+                         : rc;
 }
 
 /* Takes the memory of all runs; a system that hands out pages when they are touched gives a short sentence
@@ -188,9 +199,14 @@ static int take_memory(khub__bert *bert, khub_error *err)
     size_t shared = 4 * narrow > wide ? 4 * narrow : wide;
     bert->memory = khub__malloc((2 * narrow + shared) * sizeof(float) + ALIGNMENT);
     bert->groups = khub__calloc(tokens, sizeof(*bert->groups));
+    bert->places = khub__calloc(tokens, 2 * sizeof(*bert->places));
     bert->layers = khub__calloc((size_t)c->layers, sizeof(*bert->layers));
-    if (!bert->memory || !bert->groups || !bert->layers) return khub__fail_memory(err, "opening a model");
+    if (!bert->memory || !bert->groups || !bert->places || !bert->layers)
+        return khub__fail_memory(err, "opening a model");
     uintptr_t start = ((uintptr_t)bert->memory + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    bert->numbers = bert->places + tokens;
+    for (size_t i = 0; i < tokens; i++)
+        bert->numbers[i] = (int32_t)i;
     bert->hidden = (float *)start;
     bert->other = bert->hidden + narrow;
     bert->q = bert->wide = bert->other + narrow;
@@ -245,6 +261,7 @@ void khub__bert_close(khub__bert *bert)
     khub__calls_free(&bert->calls);
     khub__free(bert->layers);
     khub__free(bert->groups);
+    khub__free(bert->places);
     khub__free(bert->memory);
     khub__free(bert);
 }

@@ -30,6 +30,15 @@ struct layer {
     khub_slot *fused; /* the run of UP and the activation; NULL: no layer is both */
 };
 
+/* The tables whose rows are added, and the norm behind them. */
+struct embeddings {
+    khub_slot *sum, *fused; /* the run of the sum and the norm */
+    struct norm norm;
+    const khub__stored *stored; /* the words as they lie in their file */
+    khub_tensor words;          /* (vocabulary, hidden); its data is NULL where they don't lie as floats */
+    khub_tensor types, positions;
+};
+
 /* Sentences of equal length that follow one another: what one call of Attention works on. */
 struct group {
     int64_t shape[4], strides[4]; /* (sentences, tokens, heads, head size) */
@@ -40,13 +49,13 @@ struct khub__bert {
     khub__config config;
     khub__weights weights;
     khub__threads *threads; /* borrowed */
-    const khub__stored *words, *positions, *types;
-    struct norm embeddings;
+    struct embeddings embeddings;
     struct layer *layers; /* config.layers of them */
 
     int64_t capacity;           /* tokens */
     void *memory;               /* all that follows lies in it */
     float *hidden, *other;      /* (tokens, hidden) */
+    int32_t *places, *numbers;  /* (tokens): of a token in its sentence, and in the run */
     float *q, *k, *v, *context; /* (tokens, hidden) */
     float
         *wide; /* (tokens, intermediate): the same memory as q, k, v, context, which are done with by then */

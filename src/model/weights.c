@@ -67,6 +67,11 @@ void khub__stored_floats(float *out, const khub__stored *stored, int64_t from, i
     reader->floats(out, (const char *)stored->data + (size_t)from * reader->item, count);
 }
 
+int khub__stored_are_floats(const khub__stored *stored)
+{
+    return !strcmp(stored->type, "F32") && (uintptr_t)stored->data % sizeof(float) == 0;
+}
+
 const char *khub__weights_path(const khub__weights *weights, const khub__stored *stored)
 {
     const char *path;
@@ -127,8 +132,7 @@ int khub__weights_get(khub_tensor *out, khub__weights *weights, const char *name
     if (rc != KHUB_OK) return rc;
     float *floats = (float *)(uintptr_t)stored->data;
     *out = khub_tensor_f32(floats, ndim, stored->shape);
-    if (strcmp(stored->type, "F32") != 0 || (uintptr_t)stored->data % sizeof(float) != 0)
-        out->data = convert(weights, stored, khub_tensor_count(out));
+    if (!khub__stored_are_floats(stored)) out->data = convert(weights, stored, khub_tensor_count(out));
     return out->data ? KHUB_OK : khub__fail_memory(err, "reading a model's weights");
 }
 

@@ -26,6 +26,9 @@ int khub__weights_find(const khub__stored **out, const khub__weights *weights, c
 int khub__weights_get(khub_tensor *out, khub__weights *weights, const char *name, int32_t ndim,
                       const int64_t *shape, khub_error *err);
 
+/* Whether khub__weights_get would give the tensor as it lies in its file. */
+int khub__stored_are_floats(const khub__stored *stored);
+
 /* Elements [from, from + count) of a tensor that khub__weights_find found. */
 void khub__stored_floats(float *out, const khub__stored *stored, int64_t from, int64_t count);
 

@@ -13,15 +13,26 @@ static int raise_kind(const khub__op *op, int32_t at, const char *expected, cons
                       is, expected);
 }
 
+/* Indices are int32 or int64, lengths int32, all else what the call's dtype is. */
+static int check_dtype(const khub__op *op, int32_t at, khub_dtype have, khub_dtype expected)
+{
+    khub__arg_kind kind = op->layer->args[at].kind;
+    char have_name[32], want_name[32];
+    if (khub__arg_is_index(kind) || kind == KHUB__ARG_MAYBE_LENGTHS)
+        expected = khub_dtype_of(KHUB_DTYPE_INT, 32);
+    if (memcmp(&have, &expected, sizeof(expected)) == 0) return 0;
+    if (khub__arg_is_index(kind) && have.code == KHUB_DTYPE_INT && have.bits == 64 && have.lanes == 1)
+        return 0;
+    return khub_raise("TypeError", "%s: %s is %s, %s%s is expected", op->layer->name,
+                      op->layer->args[at].name, khub_dtype_name(have, have_name),
+                      khub_dtype_name(expected, want_name), khub__arg_is_index(kind) ? " or int64" : "");
+}
+
 static int check_tensor(const khub__op *op, int32_t at, const khub_tensor *t, khub_dtype expected)
 {
-    char have[32], want[32];
-    const char *name = op->layer->args[at].name;
     if (t->device.type != KHUB_DEVICE_CPU) return khub__op_wrong(op, at, "isn't on the CPU");
     if (t->ndim > KHUB_MAX_NDIM) return khub__op_wrong(op, at, "has more than 8 axes");
-    if (memcmp(&t->dtype, &expected, sizeof(expected)) != 0)
-        return khub_raise("TypeError", "%s: %s is %s, %s is expected", op->layer->name, name,
-                          khub_dtype_name(t->dtype, have), khub_dtype_name(expected, want));
+    if (check_dtype(op, at, t->dtype, expected) != 0) return -1;
     if (t->ndim > 0 && t->strides && t->shape[t->ndim - 1] > 1 && t->strides[t->ndim - 1] != 1)
         return khub__op_wrong(op, at, "has a last axis that isn't contiguous");
     return 0;
@@ -56,8 +67,9 @@ static int take(khub__op *op, int32_t at, const khub_value *value)
         return op->number[at] < 0 ? khub__op_wrong(op, at, "is negative") : 0;
     }
     op->tensor[at] = khub_value_tensor(value);
-    if (op->tensor[at] || (value->type == KHUB_TYPE_NONE && kind != KHUB__ARG_TENSOR)) return 0;
-    return raise_kind(op, at, kind == KHUB__ARG_TENSOR ? "a tensor" : "a tensor or None", value);
+    int optional = khub__arg_is_optional(kind);
+    if (op->tensor[at] || (value->type == KHUB_TYPE_NONE && optional)) return 0;
+    return raise_kind(op, at, optional ? "a tensor or None" : "a tensor", value);
 }
 
 int khub__op_open(khub__op *op, const char *layer, const khub_value *args, int32_t n)
@@ -69,12 +81,10 @@ int khub__op_open(khub__op *op, const char *layer, const khub_value *args, int32
                           (int)op->layer->arg_count, (int)n);
     for (int32_t i = 0; i < n; i++)
         if (take(op, i, &args[i]) != 0) return -1;
-    khub_dtype dtype, lengths = khub_dtype_of(KHUB_DTYPE_INT, 32);
+    khub_dtype dtype;
     if (common_dtype(op, &dtype) != 0) return -1;
-    for (int32_t i = 0; i < n; i++) {
-        int is_lengths = op->layer->args[i].kind == KHUB__ARG_MAYBE_LENGTHS;
-        if (op->tensor[i] && check_tensor(op, i, op->tensor[i], is_lengths ? lengths : dtype) != 0) return -1;
-    }
+    for (int32_t i = 0; i < n; i++)
+        if (op->tensor[i] && check_tensor(op, i, op->tensor[i], dtype) != 0) return -1;
     return 0;
 }
 

@@ -27,6 +27,8 @@ int khub__std_rms_norm(void *self, const khub_value *args, int32_t n, khub_value
 int khub__std_add_rms_norm(void *self, const khub_value *args, int32_t n, khub_value *result);
 int khub__std_layer_norm(void *self, const khub_value *args, int32_t n, khub_value *result);
 int khub__std_add_layer_norm(void *self, const khub_value *args, int32_t n, khub_value *result);
+int khub__std_embedding(void *self, const khub_value *args, int32_t n, khub_value *result);
+int khub__std_embedding_layer_norm(void *self, const khub_value *args, int32_t n, khub_value *result);
 int khub__std_softmax(void *self, const khub_value *args, int32_t n, khub_value *result);
 int khub__std_rotary(void *self, const khub_value *args, int32_t n, khub_value *result);
 int khub__std_attention(void *self, const khub_value *args, int32_t n, khub_value *result);

@@ -65,6 +65,8 @@ static const struct {
     {{"LinearSiLU", khub__silu}, khub__std_linear, AXES(linear)},
     {{"LinearReLU", khub__relu}, khub__std_linear, AXES(linear)},
     {{"LinearAdd", NULL}, khub__std_linear, AXES(linear_add)},
+    {{"Embedding", NULL}, khub__std_embedding, AXES(rows_of_4)},
+    {{"EmbeddingLayerNorm", NULL}, khub__std_embedding_layer_norm, AXES(rows_of_4)},
     {{"RMSNormLinear", NULL}, khub__std_rms_norm_linear, AXES(norm_linear)},
 };
 

@@ -176,7 +176,7 @@ def report(model, *args, **options):
 
 def test_report_of_kernels(model):
     found = report(model, "--kernels")
-    assert found["count"] == found["filled"] == len([slot for slot in found["slots"] if not slot["parts"]]) == 1 + 12 * CONFIG["num_hidden_layers"]
+    assert found["count"] == found["filled"] == len([slot for slot in found["slots"] if not slot["parts"]]) == 2 + 12 * CONFIG["num_hidden_layers"]
     by_path = {slot["path"]: slot for slot in found["slots"]}
     slot = by_path["encoder.layer.1.attention.output"]
     assert slot["layer"] == "AddLayerNorm"
@@ -202,11 +202,11 @@ def test_report_says_what_switched_kernels_off(model):
 
 def test_table_goes_where_no_embeddings_go(tmp_path, model):
     alone = khub("--model", model, "--report")
-    assert b"kernels serve 0 of 25 slots" in alone.stdout
+    assert b"kernels serve 0 of 26 slots" in alone.stdout
     printed = khub("--model", model, "--report", "hello")
-    assert b"slots" not in printed.stdout and b"kernels serve 0 of 25 slots" in printed.stderr
+    assert b"slots" not in printed.stdout and b"kernels serve 0 of 26 slots" in printed.stderr
     written = khub("--model", model, "--report", "-o", tmp_path / "out.npy", "hello")
-    assert b"kernels serve 0 of 25 slots" in written.stdout
+    assert b"kernels serve 0 of 26 slots" in written.stdout
 
 
 def test_json_is_on_stdout_whatever_else_is_said(tmp_path, model):
@@ -217,9 +217,9 @@ def test_json_is_on_stdout_whatever_else_is_said(tmp_path, model):
     done = khub("--model", model, "--kernels", "--report", "--json", *texts)
     assert done.returncode == 0 and b"were cut" in done.stderr and b"{" not in done.stderr
     first, *vectors = [json.loads(line) for line in done.stdout.splitlines()]
-    assert first["count"] == 25 and [len(v) for v in vectors] == [CONFIG["hidden_size"]] * 2
+    assert first["count"] == 26 and [len(v) for v in vectors] == [CONFIG["hidden_size"]] * 2
     written = khub("--model", model, "--report", "--json", "-o", tmp_path / "out.npy", "hello")
-    assert json.loads(written.stdout)["count"] == 25
+    assert json.loads(written.stdout)["count"] == 26
     assert khub("--model", model, "--json", "-o", tmp_path / "out.npy", "hello").stdout == b""
 
 
@@ -233,7 +233,7 @@ def test_mapping_from_a_file(tmp_path, model):
     assert "standard" in reasons["Linear"]
     done = khub(*args, "hello")
     assert done.returncode == 0
-    assert "kernels serve 5 of 25 slots" in done.stderr.decode()
+    assert "kernels serve 5 of 26 slots" in done.stderr.decode()
     refused(khub(*args, "--require", "hello"), 3, "mapping.json: required, but no kernel serves", "GeLU (2 of 2 slots, the first encoder.layer.0.intermediate", "no-such-kernel")
 
 
@@ -242,7 +242,7 @@ def test_L1_nothing_is_mapped(tmp_path, model):
     (tmp_path / "none.json").write_text('{"Softmax": "khub/softmax"}')
     args = ("--model", model, f"--kernels={tmp_path / 'none.json'}")
     done = khub(*args, "--report")
-    assert done.returncode == 0 and b"kernels serve 0 of 25 slots" in done.stdout and b"standard: the mapping has no kernel for Linear" in done.stdout
+    assert done.returncode == 0 and b"kernels serve 0 of 26 slots" in done.stdout and b"standard: the mapping has no kernel for Linear" in done.stdout
     assert b"names a kernel for Softmax, and no slot is of this layer" in done.stderr
     refused(khub(*args, "--require", "hello"), 3, "required, but no kernel serves", "Softmax: no slot is of this layer")
     refused(khub(*args, "--fallback", "refuse", "hello"), 3, "no fallback is allowed", "Attention (2 of 2 slots")
@@ -373,7 +373,7 @@ def test_single_layers_over_the_default_mapping(tmp_path, model):
         assert {slot["kernel"] for slot in found["slots"] if slot["layer"] == "LayerNorm"} == {str(norm)}  # and no run in its place
         assert by_layer["LinearGeLU"]["kernel"] == "khub/linear" and by_layer["AddLayerNorm"]["kernel"] is None
         assert by_layer["Attention"]["kernel"] is None and not by_layer["Attention"]["mapped"]
-        assert whole["filled"] - found["filled"] == 3 * CONFIG["num_hidden_layers"]  # two Adds, Attention
+        assert whole["filled"] - found["filled"] == 1 + 3 * CONFIG["num_hidden_layers"]  # embeddings.sum; two Adds, Attention
     (tmp_path / "map.json").write_text('{"Softmax": "", "GeLU": "khub/activation"}')
     items = "GeLU=,LayerNorm(encoder.layer.0.**)=khub/norm,AddLayerNorm(encoder.layer.1.output)=khub/norm"
     found = report(model, f"--kernels={tmp_path / 'map.json'},{items}")
@@ -405,11 +405,12 @@ def test_a_mapping_in_place_of_the_first_text(tmp_path, model):
 def test_readable_report_groups_what_is_alike(tmp_path, model):
     lines = khub("--model", model, "--kernels", "--report").stdout.decode().splitlines()
     layers, each = CONFIG["num_hidden_layers"], 12
-    assert len(lines) == 1 + 1 + each + 1
-    assert lines[1].split()[:4] == ["1", "×", "embeddings.LayerNorm", "LayerNorm"]
-    rows = [line.split() for line in lines[2:-1]]
+    assert len(lines) == 1 + 2 + each + 1
+    assert lines[1].split()[:4] == ["1", "×", "embeddings.sum", "Embedding"]
+    assert lines[2].split()[:4] == ["1", "×", "embeddings.LayerNorm", "LayerNorm"]
+    rows = [line.split() for line in lines[3:-1]]
     assert all(row[0] == str(layers) and row[2].startswith("encoder.layer.*.") for row in rows)
-    assert sum(int(line.split()[0]) for line in lines[1:-1]) == 1 + each * layers
+    assert sum(int(line.split()[0]) for line in lines[1:-1]) == 2 + each * layers
     assert len({line.index(line.split()[4]) for line in lines[1:-1]}) == 1  # a column
 
 

@@ -87,7 +87,7 @@ def test_within_5e_7_of_float64(corpus, kernels):
 def test_every_slot_is_served_by_a_kernel():
     done = subprocess.run([KHUB, "embed", "--model", MODEL, "--kernels", "--require", "--report"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "kernels serve 73 of 73 slots" in done.stdout
+    assert "kernels serve 74 of 74 slots" in done.stdout
 
 
 # A linear layer is off by r of its result: 0.08 with Int4Weight (khub compare), up to 0.03 with Int8, since x's rows have outliers here. Such errors

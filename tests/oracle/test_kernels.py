@@ -80,7 +80,7 @@ class Any(ctypes.Structure):
     _fields_ = [("type", ctypes.c_int32), ("padding", ctypes.c_uint32), ("value", ctypes.c_uint64)]
 
 
-DTYPES = {"float32": (2, 32), "bfloat16": (4, 16)}
+DTYPES = {"float32": (2, 32), "bfloat16": (4, 16), "int32": (0, 32), "int64": (0, 64)}
 
 
 def call_c(repository, function, *args):
@@ -183,6 +183,22 @@ def test_a_norm_before_linear():
     assert outs[0].tobytes() == outs[1].tobytes() == outs[2].tobytes()
     exact = rms_norm(*(a.astype(np.float64) for a in (x, norm_weight)), 1e-5) @ weight.T.astype(np.float64) + bias
     assert np.all(np.abs(outs[0] - exact) <= 1e-5 * (1 + np.abs(exact)))
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_embedding(index):
+    tables = [rng.standard_normal((rows, N), dtype=np.float32) for rows in (50, 2, 9)]
+    weight, bias = rng.standard_normal((2, N), dtype=np.float32)
+    ids = [rng.integers(0, len(table), ROWS).astype(index) for table in tables]
+    outs = [np.full((*ROWS, N), np.nan, np.float32) for _ in range(2)]
+    load("embedding").embedding_layer_norm(outs[0], *ids, *tables, weight, bias, 1e-5)
+    call_c("embedding", "embedding_layer_norm", outs[1], *ids, *tables, weight, bias, 1e-5)
+    assert outs[0].tobytes() == outs[1].tobytes()
+    exact = layer_norm(sum(table[i].astype(np.float64) for table, i in zip(tables, ids)), weight, bias, 1e-5)
+    assert np.all(np.abs(outs[0] - exact) <= 1e-5 * (1 + np.abs(exact)))
+    ids[1][2, 1] = 2
+    with pytest.raises(IndexError, match=r"embedding_layer_norm: type_ids\[7\] is 2, types has 2 rows"):
+        load("embedding").embedding_layer_norm(outs[0], *ids, *tables, weight, bias, 1e-5)
 
 
 def test_messages_arrive_in_python():

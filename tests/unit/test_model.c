@@ -170,7 +170,9 @@ END_TEST
 START_TEST(slots_are_named_as_in_transformers)
 {
     static const char *const paths[][2] = {
+        {"embeddings.sum", "Embedding"},
         {"embeddings.LayerNorm", "LayerNorm"},
+        {"embeddings", "EmbeddingLayerNorm"},
         {"encoder.layer.0.attention.self.query", "Linear"},
         {"encoder.layer.0.attention.self.key", "Linear"},
         {"encoder.layer.0.attention.self.value", "Linear"},

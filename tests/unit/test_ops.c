@@ -142,6 +142,54 @@ START_TEST(norms)
 }
 END_TEST
 
+START_TEST(embedding)
+{
+    enum { V = 6, N = 5 };
+    box out, words, types, positions, w, b;
+    const khub_dtype i32 = khub_dtype_of(KHUB_DTYPE_INT, 32), i64 = khub_dtype_of(KHUB_DTYPE_INT, 64);
+    const int64_t lead[2] = {2, 3}, strides[2] = {4, 1}; /* of the positions */
+    int32_t ids[6] = {5, 0, 3, 3, 1, 2};
+    int64_t places[8] = {0, 1, 2, 99, 2, 1, 0, 99};
+    khub_tensor t_ids = khub_tensor_over(ids, i32, 2, lead),
+                t_places = khub_tensor_over(places, i64, 2, lead);
+    t_places.strides = (int64_t *)(uintptr_t)strides;
+    const khub_value args[] = {
+        FILL(&out, 2, 3, N), khub_arg_tensor(&t_ids), khub_arg_none(),        khub_arg_tensor(&t_places),
+        FILL(&words, V, N),  FILL(&types, 2, N),      FILL(&positions, 3, N), FILL(&w, N),
+        FILL(&b, N),         khub_arg_float(1e-3)};
+    for (int normed = 0; normed < 2; normed++) {
+        call(normed ? "EmbeddingLayerNorm" : "Embedding", args, normed ? 10 : 7);
+        for (int r = 0; r < 6; r++) {
+            double mean = 0, var = 0, s[N];
+            for (int k = 0; k < N; k++) {
+                float sum = words.data[ids[r] * N + k] + types.data[k];
+                s[k] = sum + positions.data[places[r + r / 3] * N + k];
+                mean += s[k] / N;
+            }
+            for (int k = 0; k < N; k++)
+                var += (s[k] - mean) * (s[k] - mean) / N;
+            for (int k = 0; k < N; k++)
+                near(out.data[r * N + k],
+                     normed ? (s[k] - mean) / sqrt(var + 1e-3) * w.data[k] + b.data[k] : s[k]);
+        }
+    }
+    const khub_value none = khub_arg_none(), alone[] = {args[0], args[1], none, none, args[4], none, none};
+    call("Embedding", alone, 7); /* one table: its rows */
+    for (int i = 0; i < 6 * N; i++)
+        ck_assert_float_eq(out.data[i], words.data[ids[i / N] * N + i % N]);
+    ids[4] = V;
+    memset(out.data, 0, sizeof(out.data));
+    fails("EmbeddingLayerNorm", args, 10, "EmbeddingLayerNorm: ids[4] is 6, words has 6 rows");
+    ids[4] = -1;
+    fails("Embedding", args, 7, "Embedding: ids[4] is -1, words has 6 rows");
+    ck_assert(out.data[0] == 0 && out.data[6 * N - 1] == 0);
+    ids[4] = 0, types.shape[0] = 0;
+    fails("Embedding", args, 7, "type_ids[0] is 0, types has 0 rows");
+    types.shape[0] = 2, t_ids.dtype = khub_dtype_of(KHUB_DTYPE_FLOAT, 32);
+    fails("Embedding", args, 7, "ids is float32, int32 or int64 is expected");
+}
+END_TEST
+
 START_TEST(softmax_and_rotary)
 {
     box out, x, kout, k, c, s;
@@ -357,5 +405,5 @@ START_TEST(no_such_layer)
 }
 END_TEST
 
-UNIT("ops", activations, add, gated, norms, softmax_and_rotary, linear, a_norm_before_linear, attention,
-     bfloat16_is_rounded_once, the_sum_that_is_kept_is_normalized, no_such_layer)
+UNIT("ops", activations, add, gated, norms, embedding, softmax_and_rotary, linear, a_norm_before_linear,
+     attention, bfloat16_is_rounded_once, the_sum_that_is_kept_is_normalized, no_such_layer)

@@ -3,6 +3,7 @@
  * test_kernels_paths.py. */
 #include "activation/activation_path.h"
 #include "attention/attention.h"
+#include "embedding/embedding.h"
 #include "linear/linear.h"
 #include "norm/norm.h"
 #include "probe/probe.h"
@@ -16,6 +17,7 @@
 
 extern const norm_path PATH(norm);
 extern const activation_path PATH(activation);
+extern const embedding_path PATH(embedding);
 extern const softmax_path PATH(softmax);
 extern const linear_path PATH(linear);
 extern const attention_path PATH(attention);
@@ -85,6 +87,23 @@ static void run_norm(const char *name, norm_function *const functions[2], int ad
         functions[type](&rows, &params);
         print(name, out, ROWS * N, type);
         if (added) print("sum", sum, ROWS * N, type);
+    }
+}
+
+static void run_embedding(void)
+{
+    static const int32_t ids[ROWS] = {3, 0, 19, 7, 7}; /* the others 0 */
+    for (int type = F32; type <= BF16; type++) {
+        int64_t step = N * ELEMENT_BYTES(type);
+        fill(x, ROWS * N, type, 100), fill(residual, N, type, 0), fill(sum, ROWS * N, type, 0);
+        fill(weight, N, type, 0), fill(bias, N, type, 0);
+        khub__rows rows = {.data = {out, (char *)(uintptr_t)ids, NULL, (char *)(uintptr_t)(ids + 1)},
+                           .step = {step, 4, 0, 4},
+                           .count = ROWS - 1};
+        embedding_params params = {
+            {N, weight, bias, 1e-5f}, {x, residual, sum}, {step, step, step}, {4, 0, 4}};
+        PATH(embedding).layer_norm[type](&rows, &params);
+        print("embedding", out, (ROWS - 1) * N, type);
     }
 }
 
@@ -231,6 +250,7 @@ int main(void)
     run_norm("add_rms_norm", PATH(norm).add_rms, 1);
     run_norm("layer_norm", PATH(norm).layer, 0);
     run_norm("add_layer_norm", PATH(norm).add_layer, 1);
+    run_embedding();
     run_activation("gelu", PATH(activation).gelu, 1);
     run_activation("gelu_tanh", PATH(activation).gelu_tanh, 1);
     run_activation("silu", PATH(activation).silu, 1);
