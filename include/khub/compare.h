@@ -105,6 +105,8 @@ typedef struct khub_compare_options {
     const khub_get_options *get; /* how kernels are had; borrowed during the call; NULL: as khub_get does */
     const char *standard;        /* whose standard functions kernels are compared with: "khub" (NULL too),
                                   * "torch" (khub_standard_torch, with get's libtorch) where PyTorch has one */
+    const char *device; /* "cuda:1" (khub_gpu_open): builds for it are got, and called there; NULL: as
+                         * `get` says, a build for a GPU on the first one */
 } khub_compare_options;
 
 typedef struct khub_compare_report khub_compare_report;
@@ -115,7 +117,8 @@ typedef struct khub_compare_report khub_compare_report;
  * there is to try is tried after it. Functions given in `options` (log, progress) are called there. Unless
  * options.same_process, call it from a process that has no other threads of its own at work. *out is the
  * caller's. KHUB_E_INVAL (options, a case, a layer that isn't in docs/layers.md), those of khub_get and
- * khub_kernel_layer, KHUB_E_NOMEM. */
+ * khub_kernel_layer and khub_gpu_open, KHUB_E_KERNEL (a GPU that a kernel made unusable, in the same
+ * process), KHUB_E_NOMEM. */
 KHUB_API int khub_compare(khub_compare_report **out, const char *kernel, const char *other,
                           const khub_compare_options *options, khub_error *err);
 

@@ -266,6 +266,7 @@ static int run(int argc, char **argv)
                                   {"--standard", CLI_TEXT, &how.standard},
                                   {"--timeout", CLI_NUMBER, &timeout},
                                   {"--save", CLI_TEXT, &how.save},
+                                  {"--device", CLI_TEXT, &how.device},
                                   {"--variant", CLI_TEXT, &get.variant},
                                   {"--torch", CLI_TEXT, &get.torch},
                                   {"--no-torch", CLI_FLAG, &get.no_torch},
@@ -332,6 +333,7 @@ const cli_command cli_compare = {
         "    --save DIR        writes what went into the worst case, or the first that failed, as "
         "LAYER.ARG.npy, and\n"
         "                      the exact result as LAYER.ARG.exact.npy\n"
+        "    --device cuda:N   builds for that GPU, called on it; what they leave is looked at on the host\n"
         "    --variant NAME    that build and no other\n" CLI_TORCH_HELP CLI_HUB_HELP,
     .run = run,
     .needs_model = 1,

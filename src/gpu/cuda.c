@@ -138,9 +138,9 @@ static int board_free(void *host)
     return cu.host_free(host);
 }
 
-static int board_write(void *device, unsigned value, void *stream)
+static int set(void *device, unsigned value, size_t count, void *stream)
 {
-    return cu.set32(address_of(device), value, 1, stream);
+    return cu.set32(address_of(device), value, count, stream);
 }
 
 static const char *code_name(int code)
@@ -169,6 +169,7 @@ const khub__gpu_driver khub__gpu_cuda = {
     .free = free_memory,
     .put = put,
     .take = take,
+    .set = set,
     .stream_new = stream_new,
     .stream_free = stream_free,
     .synchronize = synchronize,
@@ -178,7 +179,6 @@ const khub__gpu_driver khub__gpu_cuda = {
     .event_elapsed = event_elapsed,
     .board_new = board_new,
     .board_free = board_free,
-    .board_write = board_write,
     .code_name = code_name,
     .code_words = code_words,
 };

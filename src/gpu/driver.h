@@ -26,6 +26,7 @@ typedef struct khub__gpu_driver {
     int (*free)(void *p);
     int (*put)(void *to, const void *from, size_t bytes, void *stream);
     int (*take)(void *to, const void *from, size_t bytes, void *stream);
+    int (*set)(void *to, unsigned value, size_t count, void *stream); /* `count` times 4 bytes */
     int (*stream_new)(void **stream);
     int (*stream_free)(void *stream);
     int (*synchronize)(void *stream);
@@ -35,7 +36,6 @@ typedef struct khub__gpu_driver {
     int (*event_elapsed)(float *ms, void *start, void *end); /* waits for `end` */
     int (*board_new)(void **host, void **device);            /* 4 bytes that both can write */
     int (*board_free)(void *host);
-    int (*board_write)(void *device, unsigned value, void *stream);
     const char *(*code_name)(int code);  /* NULL: it has none */
     const char *(*code_words)(int code); /* NULL: it has none */
 } khub__gpu_driver;

@@ -73,6 +73,12 @@ int khub__gpu_fail(khub_gpu *gpu, int code, const char *doing, khub_error *err)
         return code_ ? khub__gpu_fail((gpu), code_, (doing), (err)) : KHUB_OK;                               \
     } while (0)
 
+/* What khub__gpu_clear goes over. */
+static size_t whole_words(int64_t bytes)
+{
+    return ((size_t)bytes + 3) / 4 * 4;
+}
+
 static int allocate(khub_gpu *gpu, void **out, size_t bytes, khub_error *err)
 {
     char doing[64];
@@ -90,7 +96,7 @@ int khub_gpu_array_new(khub_gpu_array *out, khub_gpu *gpu, const khub_tensor *li
         return khub__fail(err, KHUB_E_INVAL, "%s: a tensor of no size, or of more than %d dimensions",
                           gpu->name, KHUB_MAX_NDIM);
     void *data = NULL;
-    rc = bytes ? allocate(gpu, &data, (size_t)bytes, err) : KHUB_OK;
+    rc = bytes ? allocate(gpu, &data, whole_words(bytes), err) : KHUB_OK;
     if (rc != KHUB_OK) return rc;
     if (like->ndim > 0) memcpy(out->shape, like->shape, (size_t)like->ndim * sizeof(*out->shape));
     out->tensor = khub_tensor_over(data, like->dtype, like->ndim, out->shape);
@@ -139,6 +145,13 @@ int khub_gpu_put(khub_gpu *gpu, const khub_tensor *to, const khub_tensor *from, 
               gpu->driver->put(first_byte(to), first_byte(from), (size_t)n, gpu->stream));
 }
 
+int khub__gpu_clear(khub_gpu *gpu, const khub_gpu_array *array, khub_error *err)
+{
+    size_t words = whole_words(khub_tensor_bytes(&array->tensor)) / 4;
+    if (!words) return KHUB_OK;
+    ON_DEVICE(gpu, "clearing its memory", err, gpu->driver->set(array->tensor.data, 0, words, gpu->stream));
+}
+
 int khub_gpu_take(khub_gpu *gpu, const khub_tensor *to, const khub_tensor *from, khub_error *err)
 {
     int64_t n = bytes_of(gpu, "khub_gpu_take", to, from, err);
@@ -164,7 +177,7 @@ int khub_gpu_synchronize(khub_gpu *gpu, khub_error *err)
 static int write_board(khub_gpu *gpu, khub_error *err)
 {
     ON_DEVICE(gpu, "calling a function", err,
-              gpu->driver->board_write(gpu->board_address, gpu->last, gpu->stream));
+              gpu->driver->set(gpu->board_address, gpu->last, 1, gpu->stream));
 }
 
 int khub__gpu_note(khub_gpu *gpu, const char *what, khub_error *err)

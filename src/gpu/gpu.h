@@ -45,6 +45,9 @@ int khub__gpu_fail(khub_gpu *gpu, int code, const char *doing, khub_error *err);
 /* Frees memory of the device, also of one that is lost. Any thread. */
 void khub__gpu_free(khub_gpu *gpu, void *memory);
 
+/* All its bytes become 0, on the stream. As khub_gpu_put. */
+int khub__gpu_clear(khub_gpu *gpu, const khub_gpu_array *array, khub_error *err);
+
 /* One user more, one less; with the last it is freed. Any thread. */
 void khub__gpu_keep(khub_gpu *gpu);
 void khub__gpu_drop(khub_gpu *gpu);

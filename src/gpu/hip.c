@@ -156,9 +156,9 @@ static int board_free(void *host)
     return hip.host_free(host);
 }
 
-static int board_write(void *device, unsigned value, void *stream)
+static int set(void *device, unsigned value, size_t count, void *stream)
 {
-    return hip.set32(device, (int)value, 1, stream);
+    return hip.set32(device, (int)value, count, stream);
 }
 
 static const char *code_name(int code)
@@ -185,6 +185,7 @@ const khub__gpu_driver khub__gpu_hip = {
     .free = free_memory,
     .put = put,
     .take = take,
+    .set = set,
     .stream_new = stream_new,
     .stream_free = stream_free,
     .synchronize = synchronize,
@@ -194,7 +195,6 @@ const khub__gpu_driver khub__gpu_hip = {
     .event_elapsed = event_elapsed,
     .board_new = board_new,
     .board_free = board_free,
-    .board_write = board_write,
     .code_name = code_name,
     .code_words = code_words,
 };

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "gpu/bound.h"
 #include "kernel/machine.h"
 #include "platform/platform.h"
 #include "variant/name.h"
@@ -104,20 +105,35 @@ int khub_gpu_open(khub_gpu **out, const char *name, const khub_platform *platfor
     return rc;
 }
 
+/* The backend of the kernel's build; "cpu" where its name has none. */
+static const char *backend_of(const khub_kernel *kernel)
+{
+    khub__variant_name variant;
+    return khub__variant_name_parse(&variant, khub_kernel_variant(kernel)) && variant.backend
+               ? variant.backend->name
+               : "cpu";
+}
+
+int khub__gpu_takes(const khub_gpu *gpu, const khub_kernel *kernel, khub_error *err)
+{
+    const char *backend = backend_of(kernel);
+    if (!strcmp(backend, gpu->driver->name)) return KHUB_OK;
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "%s: the build %s is for %s, and can't be called on %s",
+                      khub_kernel_name(kernel), khub_kernel_variant(kernel), backend, gpu->name);
+}
+
 int khub_gpu_open_for(khub_gpu **out, const khub_kernel *kernel, const char *name,
                       const khub_platform *platform, khub_error *err)
 {
-    khub__variant_name variant;
     const khub__backend *asked = NULL;
     int index, rc = khub__given("khub_gpu_open_for", out && kernel, err);
     if (rc != KHUB_OK) return rc;
     *out = NULL;
-    const char *build = khub_kernel_variant(kernel);
-    const char *backend = "cpu";
-    if (khub__variant_name_parse(&variant, build) && variant.backend) backend = variant.backend->name;
+    const char *backend = backend_of(kernel);
     if (name) rc = parse_name(&asked, &index, name, err);
     if (rc == KHUB_OK && asked && strcmp(asked->name, backend) != 0)
-        rc = khub__fail(err, KHUB_E_INVAL, "%s: the build %s is for %s", name, build, backend);
+        rc = khub__fail(err, KHUB_E_INVAL, "%s: the build %s is for %s", name, khub_kernel_variant(kernel),
+                        backend);
     if (rc != KHUB_OK || !strcmp(backend, "cpu")) return rc;
     return khub_gpu_open(out, name ? name : backend, platform, err);
 }

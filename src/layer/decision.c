@@ -257,9 +257,9 @@ static int make_recipe(khub__offer *offer, const khub__decision *d, const khub__
                         spec->layer, spec->serves, group->layer->name);
     if (rc == KHUB_OK) rc = check_promises(d, entry->kernel, spec, group->dtype, why);
     offer->spec = spec;
-    return rc == KHUB_OK
-               ? khub__recipe_of(&offer->recipe, d->layers, source, group->layer, group->dtype, spec, why)
-               : rc;
+    return rc == KHUB_OK ? khub__recipe_of(&offer->recipe, d->layers, source, group->layer, group->dtype,
+                                           NULL, spec, why)
+                         : rc;
 }
 
 /* Once for all slots of the group. */

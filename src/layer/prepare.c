@@ -1,6 +1,7 @@
 #include "layer/prepare.h"
 
 #include "base/error.h"
+#include "gpu/gpu.h"
 #include "tensor/array.h"
 
 /* A prepared weight is the weight in another order, padded, perhaps in a wider type. What asks for much more
@@ -44,8 +45,9 @@ static int fill(khub_array *out, const khub_function *function, const char *name
     return call(function, name, &copy, original, err);
 }
 
-static int make(khub__prepared *out, khub__shelf **last, const khub_tensor *wanted, const char *name,
-                khub_error *err)
+/* Memory of zeros on the host. */
+static int make_here(khub__prepared *out, khub__shelf **last, const khub_tensor *wanted, const char *name,
+                     khub_error *err)
 {
     khub_array *array = &out->array;
     int64_t bytes;
@@ -53,29 +55,42 @@ static int make(khub__prepared *out, khub__shelf **last, const khub_tensor *want
     if (rc != KHUB_OK) return rc;
     if (bytes >= KHUB__SHELF_LEAST) array->tensor.data = khub__shelf_take(&out->on, last, (size_t)bytes);
     int has_memory = bytes < KHUB__SHELF_LEAST ? khub__array_take(array, bytes) : array->tensor.data != NULL;
-    return has_memory ? KHUB_OK : khub__array_no_memory(array, name, err);
+    if (!has_memory) return khub__array_no_memory(array, name, err);
+    if (array->tensor.data) memset(array->tensor.data, 0, (size_t)bytes);
+    return KHUB_OK;
+}
+
+/* Memory of zeros on the device. */
+static int make_there(khub__prepared *out, khub_gpu *gpu, const khub_tensor *wanted, khub_error *err)
+{
+    int rc = khub_gpu_array_new(&out->there, gpu, wanted, err);
+    if (rc == KHUB_OK) rc = khub__gpu_clear(gpu, &out->there, err);
+    memcpy(out->array.shape, out->there.shape, sizeof(out->array.shape));
+    out->array.tensor = out->there.tensor;
+    out->array.tensor.shape = out->array.shape;
+    return rc;
 }
 
 void khub__prepared_free(khub__prepared *prepared)
 {
-    khub_array_free(&prepared->array);
+    if (!prepared->there.gpu) khub_array_free(&prepared->array);
+    khub_gpu_array_free(&prepared->there);
     khub__shelf_give_up(prepared->on);
     prepared->on = NULL;
 }
 
-int khub__prepare(khub__prepared *out, khub__shelf **last, const khub_function *function, const char *name,
-                  const khub_tensor *original, khub_error *err)
+int khub__prepare(khub__prepared *out, khub__shelf **last, khub_gpu *gpu, const khub_function *function,
+                  const char *name, const khub_tensor *original, khub_error *err)
 {
     int64_t shape[KHUB_MAX_NDIM] = {0};
     khub_tensor wanted = khub_tensor_over(NULL, original->dtype, 0, shape);
     memset(out, 0, sizeof(*out));
     int rc = call(function, name, &wanted, original, err);
     if (rc == KHUB_OK) rc = check_wanted(&wanted, shape, name, original, err);
-    if (rc == KHUB_OK) rc = make(out, last, &wanted, name, err);
-    if (rc != KHUB_OK) return rc;
-    khub_tensor *made = &out->array.tensor;
-    if (made->data) memset(made->data, 0, (size_t)khub_tensor_bytes(made));
-    rc = fill(&out->array, function, name, original, err);
+    if (rc == KHUB_OK)
+        rc = gpu ? make_there(out, gpu, &wanted, err) : make_here(out, last, &wanted, name, err);
+    if (rc == KHUB_OK) rc = fill(&out->array, function, name, original, err);
+    if (rc == KHUB_OK && gpu) rc = khub_gpu_synchronize(gpu, err);
     if (rc != KHUB_OK) khub__prepared_free(out);
     return rc;
 }

@@ -218,7 +218,9 @@ static int own_texts(const maker *m)
 
 static int make(const maker *m, khub_dtype dtype)
 {
-    int rc = check_dtype(m, dtype);
+    khub_gpu *gpu = m->recipe->gpu;
+    int rc = gpu ? khub__gpu_takes(gpu, m->recipe->source->kernel, m->err) : KHUB_OK;
+    if (rc == KHUB_OK) rc = check_dtype(m, dtype);
     if (rc == KHUB_OK) rc = take_args(m);
     if (rc == KHUB_OK) rc = take_axes(m);
     if (rc == KHUB_OK)
@@ -245,11 +247,12 @@ static int same_function(khub_function a, khub_function b)
 /* What a slot's filling depends on. */
 static int same_recipe(const khub__recipe *a, const khub__recipe *b)
 {
-    int same = a->source == b->source && a->layer == b->layer && same_function(a->function, b->function) &&
-               same_function(a->prepare, b->prepare) && a->returned_arg == b->returned_arg &&
-               !strcmp(a->name, b->name) && a->in_order == b->in_order &&
-               !memcmp(a->order, b->order, sizeof(a->order)) && a->prepared_arg == b->prepared_arg &&
-               a->deterministic == b->deterministic && a->axis_count == b->axis_count;
+    int same = a->source == b->source && a->gpu == b->gpu && a->layer == b->layer &&
+               same_function(a->function, b->function) && same_function(a->prepare, b->prepare) &&
+               a->returned_arg == b->returned_arg && !strcmp(a->name, b->name) &&
+               a->in_order == b->in_order && !memcmp(a->order, b->order, sizeof(a->order)) &&
+               a->prepared_arg == b->prepared_arg && a->deterministic == b->deterministic &&
+               a->axis_count == b->axis_count;
     for (size_t i = 0; same && i < a->axis_count; i++)
         same = same_axis(&a->axes[i], &b->axes[i]);
     return same;
@@ -265,13 +268,13 @@ static void recipe_free(khub__recipe *recipe)
 }
 
 int khub__recipe_of(khub__recipe **out, khub_layers *layers, khub__source *source,
-                    const khub__layer_def *layer, khub_dtype dtype, const khub_layer_spec *spec,
-                    khub_error *err)
+                    const khub__layer_def *layer, khub_dtype dtype, khub_gpu *gpu,
+                    const khub_layer_spec *spec, khub_error *err)
 {
     *out = NULL;
     khub__recipe *recipe = khub__calloc(1, sizeof(*recipe));
     if (!recipe) return khub__fail_memory(err, "filling a slot");
-    *recipe = (khub__recipe){.uses = 1, .layer = layer, .source = source};
+    *recipe = (khub__recipe){.uses = 1, .layer = layer, .source = source, .gpu = gpu};
     source->uses++;
     const maker m = {recipe, khub_kernel_name(source->kernel), spec, err};
     int rc = make(&m, dtype);
@@ -300,6 +303,18 @@ void khub__recipe_give_up(khub__recipe *recipe)
     recipe_free(recipe);
 }
 
+/* As slots call it. */
+static khub_function as_called(khub__recipe *recipe, khub_function function, const char *name, int which)
+{
+    khub__gpu_bound *bound = &recipe->on_gpu[which];
+    if (!recipe->gpu) return function;
+    if (bound->gpu) return khub__gpu_bound_function(bound); /* calls may be in it */
+    bound->gpu = recipe->gpu;
+    bound->function = function;
+    snprintf(bound->what, sizeof(bound->what), "%s:%s", khub_kernel_name(recipe->source->kernel), name);
+    return khub__gpu_bound_function(bound);
+}
+
 static int fill_prepared(khub_filling *filling, khub__recipe *recipe, const khub_slot *slot, khub_error *err)
 {
     const khub_tensor *from = slot->bound[recipe->prepared_arg];
@@ -312,7 +327,8 @@ static int fill_prepared(khub_filling *filling, khub__recipe *recipe, const khub
     snprintf(what, sizeof(what), "%s:%s", name, recipe->prepare_name);
     filling->from = from;
     filling->from_was = *from;
-    return khub__prepare(&filling->prepared, &recipe->last, &recipe->prepare, what, from, err);
+    const khub_function prepare = as_called(recipe, recipe->prepare, recipe->prepare_name, 1);
+    return khub__prepare(&filling->prepared, &recipe->last, recipe->gpu, &prepare, what, from, err);
 }
 
 static int fill_anew(khub_filling **out, khub__recipe *recipe, const khub_slot *slot, khub_error *err)
@@ -324,7 +340,7 @@ static int fill_anew(khub_filling **out, khub__recipe *recipe, const khub_slot *
         khub__free(filling);
         return rc;
     }
-    filling->function = recipe->function;
+    filling->function = as_called(recipe, recipe->function, recipe->name, 0);
     memcpy(filling->order, recipe->order, sizeof(recipe->order));
     filling->in_order = recipe->in_order;
     filling->prepared_arg = recipe->prepared_arg;

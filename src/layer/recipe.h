@@ -2,6 +2,7 @@
 #ifndef LAYER_RECIPE_H
 #define LAYER_RECIPE_H
 
+#include "gpu/bound.h"
 #include "layer/slot.h"
 
 /* A kernel that serves, opened once for all slots of a model, however many ask. */
@@ -17,7 +18,9 @@ struct khub__recipe {
     khub__recipe *next, **at; /* among those of the model */
     khub__source *source;     /* counted */
     const khub__layer_def *layer;
+    khub_gpu *gpu; /* borrowed: the device of the slots; NULL: the host, or nobody says which */
     khub_function function, prepare;
+    khub__gpu_bound on_gpu[2];       /* these two, called there */
     const char *name, *prepare_name; /* of these functions; the latter NULL: nothing is prepared */
     int32_t order[KHUB__MAX_ARGS];
     int in_order, deterministic;
@@ -35,12 +38,13 @@ struct khub__recipe {
 khub__source *khub__source_of(khub_layers *layers, khub_kernel *kernel);
 void khub__source_give_up(khub__source *source); /* NULL is a no-op */
 
-/* How `source` serves the slots of a layer and dtype by what it, or an entry of a mapping, says of itself:
- * one that is there already where nothing differs. Checks dtype and argument names, finds the functions. One
- * use of *out is the caller's. Any error is a reason for a slot to stay as it is; KHUB_E_NOMEM is one too. */
+/* How `source` serves the slots of a layer and dtype on a device (NULL: as khub__recipe.gpu) by what it, or
+ * an entry of a mapping, says of itself: one that is there already where nothing differs. Checks dtype and
+ * argument names, finds the functions. One use of *out is the caller's. Any error is a reason for a slot to
+ * stay as it is; KHUB_E_NOMEM is one too. */
 int khub__recipe_of(khub__recipe **out, khub_layers *layers, khub__source *source,
-                    const khub__layer_def *layer, khub_dtype dtype, const khub_layer_spec *spec,
-                    khub_error *err);
+                    const khub__layer_def *layer, khub_dtype dtype, khub_gpu *gpu,
+                    const khub_layer_spec *spec, khub_error *err);
 void khub__recipe_give_up(khub__recipe *recipe); /* NULL is a no-op */
 
 /* The filling of `slot` after the recipe: the slot's own where it is that already, the one that all share, or

@@ -5,22 +5,31 @@ static int is_tensor(const khub__case_arg *arg)
     return !arg->is_none && !khub__arg_is_number(arg->kind);
 }
 
+/* What the function is given of a buffer. */
+static int give(khub__arguments *out, int32_t i, khub_error *err)
+{
+    khub__guarded *g = &out->buffers[i];
+    int rc = out->gpu ? khub__mirror_new(&out->mirrors[i], out->gpu, g, err) : KHUB_OK;
+    out->values[i] = khub_arg_tensor(out->gpu ? &out->mirrors[i].tensor : &g->tensor);
+    return rc;
+}
+
 static int place(khub__arguments *out, int32_t i, const void *in, khub__placement placement, khub_error *err)
 {
     const khub__case_arg *arg = &out->c->args[i];
     khub__guarded *g = &out->buffers[i];
     int rc = khub__guarded_new(g, arg->dtype, arg->ndim, arg->shape, placement, err);
     if (rc == KHUB_OK && !arg->is_output) khub__guarded_put(g, in);
-    out->values[i] = khub_arg_tensor(&g->tensor);
-    return rc;
+    return rc == KHUB_OK ? give(out, i, err) : rc;
 }
 
 int khub__arguments_new(khub__arguments *out, const khub__case *c, void *const *in, khub__placement placement,
-                        khub_error *err)
+                        khub_gpu *gpu, khub_error *err)
 {
     int rc = KHUB_OK;
     memset(out, 0, sizeof(*out));
     out->c = c;
+    out->gpu = gpu;
     out->prepared = -1;
     for (int32_t i = 0; i < c->layer->arg_count && rc == KHUB_OK; i++) {
         const khub__case_arg *arg = &c->args[i];
@@ -38,8 +47,10 @@ int khub__arguments_new(khub__arguments *out, const khub__case *c, void *const *
 
 void khub__arguments_free(khub__arguments *arguments)
 {
-    for (int32_t i = 0; i < KHUB__MAX_ARGS; i++)
+    for (int32_t i = 0; i < KHUB__MAX_ARGS; i++) {
+        khub__mirror_free(&arguments->mirrors[i]);
         khub__guarded_free(&arguments->buffers[i]);
+    }
 }
 
 int khub__arguments_prepare(khub__arguments *arguments, int32_t at, const khub_tensor *prepared,
@@ -47,14 +58,32 @@ int khub__arguments_prepare(khub__arguments *arguments, int32_t at, const khub_t
 {
     khub__guarded *g = &arguments->buffers[at];
     int aligned = placement == KHUB__MIDDLE || placement == KHUB__AT_START;
+    khub__mirror_free(&arguments->mirrors[at]);
     khub__guarded_free(g);
     int rc = khub__guarded_new(g, prepared->dtype, prepared->ndim, prepared->shape,
                                aligned ? placement : KHUB__ALIGNED, err);
     if (rc == KHUB_OK && prepared->data) khub__guarded_put(g, prepared->data);
     g->tensor.strides = NULL; /* as a slot has it */
-    arguments->values[at] = khub_arg_tensor(&g->tensor);
     arguments->prepared = at;
+    return rc == KHUB_OK ? give(arguments, at, err) : rc;
+}
+
+int khub__arguments_put(khub__arguments *arguments, khub_error *err)
+{
+    int rc = KHUB_OK;
+    for (int32_t i = 0; i < KHUB__MAX_ARGS && rc == KHUB_OK; i++)
+        if (arguments->mirrors[i].memory.gpu)
+            rc = khub__mirror_put(&arguments->mirrors[i], &arguments->buffers[i], err);
     return rc;
+}
+
+int khub__arguments_take(khub__arguments *arguments, khub_error *err)
+{
+    int rc = KHUB_OK;
+    for (int32_t i = 0; i < KHUB__MAX_ARGS && rc == KHUB_OK; i++)
+        if (arguments->mirrors[i].memory.gpu)
+            rc = khub__mirror_take(&arguments->mirrors[i], &arguments->buffers[i], err);
+    return rc == KHUB_OK && arguments->gpu ? khub_gpu_synchronize(arguments->gpu, err) : rc;
 }
 
 void khub__arguments_freeze(khub__arguments *arguments)

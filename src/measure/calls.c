@@ -82,7 +82,8 @@ static int fill_slots(khub__timed_calls *calls, const khub__case *c, const khub_
 {
     khub__recipe *recipe;
     calls->source = (khub__source){.uses = 1, .kernel = options->kernel};
-    int rc = khub__recipe_of(&recipe, calls->kernels, &calls->source, c->layer, c->dtype, options->spec, err);
+    int rc = khub__recipe_of(&recipe, calls->kernels, &calls->source, c->layer, c->dtype, NULL, options->spec,
+                             err);
     if (rc != KHUB_OK) return rc;
     for (size_t i = 0; i < calls->count && rc == KHUB_OK; i++) {
         khub_filling *filling;

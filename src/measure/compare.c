@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "kernel/kernel.h"
 #include "layer/shapes.h"
+#include "measure/device.h"
 #include "measure/report.h"
 #include "measure/save.h"
 #include "ops/whose.h"
@@ -18,6 +19,8 @@ typedef struct job {
     const char *wanted, *other; /* as the caller named them; wanted NULL: `function` */
     khub__subject function;
     khub_kernel *kernel, *other_kernel;
+    khub_gpu *gpu, *other_gpu; /* that these two are called on; NULL: on the host */
+    khub_get_options get;
     khub_layer_spec inline_spec; /* of options.layer */
     khub__threads *threads;
 } job;
@@ -38,12 +41,13 @@ static int split(char name[NAME], const char **what, const char *text, khub_erro
     return KHUB_OK;
 }
 
-static int get(khub_kernel **out, const job *j, const char *text, khub_error *err)
+/* The kernel, and the device that its build is for. */
+static int get(khub_kernel **out, khub_gpu **gpu, const job *j, const char *text, khub_error *err)
 {
     char name[NAME];
     const char *what = "";
     int rc = split(name, &what, text, err);
-    return rc == KHUB_OK ? khub_get(out, name, j->options.get, err) : rc;
+    return rc == KHUB_OK ? khub__get_with_device(out, gpu, name, &j->get, err) : rc;
 }
 
 /* The layer of the report that `spec` describes. */
@@ -112,8 +116,8 @@ static int list(job *j, khub_error *err)
 static int open_all(job *j, khub_error *err)
 {
     int rc = KHUB_OK;
-    if (j->wanted) rc = get(&j->kernel, j, j->wanted, err);
-    if (rc == KHUB_OK && j->other) rc = get(&j->other_kernel, j, j->other, err);
+    if (j->wanted) rc = get(&j->kernel, &j->gpu, j, j->wanted, err);
+    if (rc == KHUB_OK && j->other) rc = get(&j->other_kernel, &j->other_gpu, j, j->other, err);
     if (rc == KHUB_OK && !j->report->listed && j->wanted) rc = list(j, err);
     if (rc == KHUB_OK)
         rc = khub__threads_new(&j->threads, j->options.threads ? j->options.threads : THREADS, err);
@@ -142,6 +146,7 @@ static int find_other(khub__subject *out, const job *j, const khub__layer_def *l
     int rc = split(name, &what, j->other, err);
     out->name = j->other;
     out->kernel = j->other_kernel;
+    out->gpu = j->other_gpu;
     return rc == KHUB_OK ? khub_kernel_layer(&out->spec, j->other_kernel, what[0] ? what : layer->name, err)
                          : rc;
 }
@@ -152,6 +157,7 @@ static int find_target(khub__subject *out, const job *j, const khub_compare_laye
     if (!j->wanted) return KHUB_OK; /* a function of the program's own */
     *out =
         (khub__subject){.name = layer->kernel, .layer = khub__layer_find(layer->serves), .kernel = j->kernel};
+    out->gpu = j->gpu;
     out->spec = &j->inline_spec;
     return j->options.layer ? KHUB_OK : khub_kernel_layer(&out->spec, j->kernel, layer->layer, err);
 }
@@ -226,7 +232,8 @@ static void try_layer(const job *j, khub_compare_layer *layer)
     int rc = find_target(&tester.target, j, layer, &why);
     if (rc == KHUB_OK) rc = find_other(&tester.other, j, tester.target.layer, &why);
     if (rc == KHUB_OK) rc = j->options.case_name ? try_one(j, &tester, &why) : try_sweep(j, &tester, &why);
-    if (rc != KHUB_OK) snprintf(layer->error, sizeof(layer->error), "%s", why.message);
+    if (rc != KHUB_OK && !report->progress.lost)
+        snprintf(layer->error, sizeof(layer->error), "%s", why.message);
 }
 
 static void work(void *user)
@@ -238,6 +245,7 @@ static void work(void *user)
     while (report->status == KHUB_OK && progress->layer < report->count) {
         khub_compare_layer *layer = &report->layers[progress->layer];
         if (!layer->error[0]) try_layer(j, layer);
+        if (progress->lost) return;
         progress->layer++;
         progress->at = 0;
         progress->from = KHUB__STAGE_LOAD;
@@ -253,13 +261,16 @@ static int run(job *j, khub_error *err)
     uint32_t limit = j->options.timeout_ms ? j->options.timeout_ms : TIMEOUT_MS;
     if (j->options.same_process) {
         work(j);
-        return KHUB_OK;
+        return report->progress.lost ? khub_gpu_synchronize(j->gpu, err) : KHUB_OK;
     }
     for (;;) {
         khub__end end;
         int rc = khub__contain(&end, work, j, &report->progress.beat, limit, err);
-        if (rc != KHUB_OK || end.how == KHUB__RETURNED) return rc;
-        rc = khub__report_ended(report, &end, err);
+        if (rc != KHUB_OK || (end.how == KHUB__RETURNED && !report->progress.lost)) return rc;
+        if (end.how == KHUB__RETURNED)
+            khub__report_lost(report);
+        else
+            rc = khub__report_ended(report, &end, err);
         if (rc != KHUB_OK || report->progress.layer >= report->count) return rc;
     }
 }
@@ -294,6 +305,8 @@ static int compare(khub_compare_report **out, job *j, khub_error *err)
     if (rc == KHUB_OK && j->report->status != KHUB_OK)
         rc = khub__fail(err, j->report->status, "%s", j->report->why.message);
     khub__threads_free(j->threads);
+    khub_gpu_close(j->gpu);
+    khub_gpu_close(j->other_gpu);
     khub_kernel_close(j->kernel);
     khub_kernel_close(j->other_kernel);
     if (rc == KHUB_OK) rc = finish(j, err);
@@ -309,6 +322,7 @@ static int start(job *j, const khub_compare_options *options, khub_error *err)
     khub_dtype dtype;
     int rc = khub__options(&j->options, sizeof(j->options), options, "khub_compare_options", err);
     if (rc == KHUB_OK && j->options.dtype) rc = khub_dtype_parse(&dtype, j->options.dtype, err);
+    if (rc == KHUB_OK) rc = khub__get_on(&j->get, j->options.get, j->options.device, err);
     if (rc != KHUB_OK) return rc;
     j->report = khub__shared_new(sizeof(*j->report));
     return j->report ? KHUB_OK : khub__fail_memory(err, "comparing");
@@ -354,6 +368,8 @@ int khub_compare_function(khub_compare_report **out, const char *layer, khub_fun
     if (rc == KHUB_OK) rc = start(&j, options, err);
     if (rc != KHUB_OK) return rc;
     rc = check_layer(layer, &j.options, err);
+    if (rc == KHUB_OK && j.options.device)
+        rc = khub__fail(err, KHUB_E_INVAL, "khub_compare_function: a function is called on the host alone");
     if (rc != KHUB_OK) {
         khub_compare_free(j.report);
         return rc;

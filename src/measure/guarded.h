@@ -22,6 +22,7 @@ typedef struct khub__guarded {
     char *region; /* guard page, memory, guard page */
     size_t region_bytes, page;
     int frozen;   /* it can't be written */
+    int unlocked; /* what were guard pages holds the pattern, too */
     char *data;   /* the first element */
     int64_t rows; /* of `width` bytes, `pitch` bytes apart */
     size_t width, pitch;
@@ -39,7 +40,11 @@ void khub__guarded_get(const khub__guarded *guarded, void *compact);
 /* Every element becomes the pattern, or zeros. */
 void khub__guarded_clear(khub__guarded *guarded, int zero);
 
-/* From now on a write faults. */
+/* The guard pages become memory with the pattern, which khub__guarded_is_intact looks at: for what is copied
+ * to where no page can be guarded, and back. */
+void khub__guarded_unlock(khub__guarded *guarded);
+
+/* From now on a write faults; unless unlocked. */
 void khub__guarded_freeze(khub__guarded *guarded);
 
 /* 1 when every byte beside the elements holds the pattern still. 0: *at is the first that doesn't, in bytes

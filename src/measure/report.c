@@ -82,6 +82,14 @@ int khub__report_ended(khub_compare_report *report, const khub__end *end, khub_e
     return KHUB_OK;
 }
 
+void khub__report_lost(khub_compare_report *report)
+{
+    const khub__end end = {KHUB__RETURNED, 0};
+    report->layers[report->progress.layer].broken = 1;
+    report->progress.lost = 0;
+    move_on(report, &end);
+}
+
 static khub_verdict all_of(const khub_compare_layer *layer, const khub_check *checks, size_t count)
 {
     khub_verdict verdict = KHUB_VERDICT_NONE;

@@ -21,6 +21,9 @@ struct khub_compare_report {
  * before any case. */
 int khub__report_ended(khub_compare_report *report, const khub__end *end, khub_error *err);
 
+/* A child came back because its device was lost, of which it told: where the next one goes on. */
+void khub__report_lost(khub_compare_report *report);
+
 /* Comes to the verdicts of one layer, whose cases have been tried. Once. */
 void khub__report_judge(khub_compare_layer *layer);
 

@@ -32,6 +32,23 @@ static void place_free(khub__trial_place *p)
 {
     if (p->own) khub__filling_give_up(p->layers, p->own);
     khub_layers_free(p->layers);
+    khub_gpu_array_free(&p->weight);
+    khub_array_free(&p->prepared);
+}
+
+const khub_tensor *khub__trial_prepared(const khub__trial_place *p)
+{
+    if (!p->own || p->own->prepared_arg < 0) return NULL;
+    return p->gpu ? &p->prepared.tensor : &p->own->prepared.array.tensor;
+}
+
+static int take_prepared(khub__trial_place *p, khub_error *err)
+{
+    const khub_tensor *from = &p->own->prepared.array.tensor;
+    if (p->own->prepared_arg < 0) return KHUB_OK;
+    int rc = khub_array_new(&p->prepared, from->dtype, from->ndim, from->shape, err);
+    if (rc == KHUB_OK) rc = khub_gpu_take(p->gpu, &p->prepared.tensor, from, err);
+    return rc == KHUB_OK ? khub_gpu_synchronize(p->gpu, err) : rc;
 }
 
 /* What the kernel says of the layer, made for this slot. */
@@ -39,11 +56,19 @@ static int fit(khub__trial_place *p, const khub__subject *target, khub_dtype dty
 {
     khub__recipe *recipe;
     p->source = (khub__source){.uses = 1, .kernel = (khub_kernel *)(uintptr_t)target->kernel};
-    int rc = khub__recipe_of(&recipe, p->layers, &p->source, target->layer, dtype, target->spec, err);
+    int rc = khub__recipe_of(&recipe, p->layers, &p->source, target->layer, dtype, p->gpu, target->spec, err);
     if (rc != KHUB_OK) return rc;
     rc = khub__recipe_fill(&p->own, recipe, p->slot, err);
     khub__recipe_give_up(recipe);
-    return rc;
+    return rc == KHUB_OK && p->gpu ? take_prepared(p, err) : rc;
+}
+
+/* Binds a weight where the calls are. */
+static int bind(khub__trial_place *p, const char *arg, const khub_tensor *weight, khub_error *err)
+{
+    int rc = p->gpu ? khub_gpu_array_new(&p->weight, p->gpu, weight, err) : KHUB_OK;
+    if (rc == KHUB_OK && p->gpu) rc = khub_gpu_put(p->gpu, &p->weight.tensor, weight, err);
+    return rc == KHUB_OK ? khub_slot_bind(p->slot, arg, p->gpu ? &p->weight.tensor : weight, err) : rc;
 }
 
 static int place_new(khub__trial_place *p, const khub__subject *target, const khub__trial *t,
@@ -53,13 +78,14 @@ static int place_new(khub__trial_place *p, const khub__subject *target, const kh
     khub_slot_options options;
     KHUB_INIT(&options);
     options.dtype = t->c->dtype;
+    p->gpu = target->gpu;
     int rc = khub_layers_new(&p->layers, err);
     if (rc == KHUB_OK)
         rc = khub_layers_add(p->layers, t->c->layer->name, t->c->layer->name, target->function, &options,
                              &p->slot, err);
     if (rc == KHUB_OK && target->axis_count)
         rc = khub_slot_slice(p->slot, target->axes, target->axis_count, err);
-    if (rc == KHUB_OK && bound) rc = khub_slot_bind(p->slot, bound, weight, err);
+    if (rc == KHUB_OK && bound) rc = bind(p, bound, weight, err);
     if (rc == KHUB_OK && target->kernel) rc = fit(p, target, t->c->dtype, err);
     if (rc == KHUB_OK) p->filling = p->own ? p->own : khub_slot_filling(p->slot);
     return rc;
@@ -105,8 +131,7 @@ static int fill(khub__trial *t)
             if (!missing) khub__case_fill(c, i, t->in[i]);
         }
     }
-    const khub_tensor *prepared =
-        t->target.own && t->target.own->prepared_arg >= 0 ? &t->target.own->prepared.array.tensor : NULL;
+    const khub_tensor *prepared = khub__trial_prepared(&t->target);
     if (prepared && (size_t)khub_tensor_bytes(prepared) > most) most = (size_t)khub_tensor_bytes(prepared);
     t->scratch = khub__malloc(most);
     return missing || !t->scratch ? -1 : 0;
@@ -128,10 +153,10 @@ static void compute_exact(khub__trial *t)
 int khub__trial_arguments(khub__arguments *out, const khub__trial *t, const khub__trial_place *p,
                           khub__placement placement, khub_error *err)
 {
-    int rc = khub__arguments_new(out, t->c, t->in, placement, err);
-    int32_t at = p->own ? p->own->prepared_arg : -1;
-    if (rc == KHUB_OK && at >= 0)
-        rc = khub__arguments_prepare(out, at, &p->own->prepared.array.tensor, placement, err);
+    int rc = khub__arguments_new(out, t->c, t->in, placement, p->gpu, err);
+    const khub_tensor *prepared = khub__trial_prepared(p);
+    if (rc == KHUB_OK && prepared)
+        rc = khub__arguments_prepare(out, p->own->prepared_arg, prepared, placement, err);
     return rc;
 }
 
@@ -143,37 +168,59 @@ static unsigned arithmetic(void)
     return (unsigned)fegetround() << 2 | (result == 0) << 1 | (product == 0);
 }
 
-void khub__trial_begin(khub__trial *t, const khub__arguments *watched)
+int khub__trial_begin(khub__trial *t, khub__arguments *args, size_t count, khub_error *err)
 {
+    int rc = KHUB_OK;
     fegetenv(&t->environment);
     t->arithmetic = arithmetic();
     khub__progress *progress = t->tester->progress;
     memset(&progress->fault, 0, sizeof(progress->fault));
-    khub__watch(&progress->fault, watched->buffers, t->c->layer->arg_count);
+    khub__watch(&progress->fault, args->buffers, t->c->layer->arg_count);
     progress->beat++;
     t->tester->layer->calls++;
+    for (size_t i = 0; i < count && rc == KHUB_OK; i++)
+        rc = khub__arguments_put(&args[i], err);
+    return rc;
+}
+
+static int is_lost(khub_gpu *gpu)
+{
+    return gpu && khub_gpu_synchronize(gpu, NULL) != KHUB_OK;
+}
+
+/* Also after a failure: what came before it may have gone wrong, too. */
+static int take_all(khub__arguments *args, size_t count, int rc, khub_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        int took = khub__arguments_take(&args[i], rc == KHUB_OK ? err : NULL);
+        if (rc == KHUB_OK) rc = took;
+    }
+    return rc;
 }
 
 /* A kernel that flushes subnormals to zero must not do so to the exact results, nor to the rest of a model.
  */
-void khub__trial_end(khub__trial *t)
+int khub__trial_end(khub__trial *t, khub__arguments *args, size_t count, int rc, khub_error *err)
 {
+    khub__progress *progress = t->tester->progress;
     unsigned after = arithmetic();
     fesetenv(&t->environment);
-    t->tester->progress->beat++;
+    rc = take_all(args, count, rc, err);
+    if (rc != KHUB_OK && is_lost(args->gpu)) progress->lost = 1;
+    progress->beat++;
     khub__watch(NULL, NULL, 0);
-    if (after != t->arithmetic && t->tester->progress->stage != KHUB__STAGE_OTHER)
+    if (after != t->arithmetic && progress->stage != KHUB__STAGE_OTHER)
         khub__found(t->tester->layer, KHUB_CHECK_INPUTS, t->name, 0, "left the thread %s",
                     after >> 2 != t->arithmetic >> 2 ? "rounding otherwise"
                                                      : "treating subnormal numbers otherwise");
+    return rc;
 }
 
-int khub__trial_call(khub__trial *t, const khub__trial_place *p, const khub__arguments *args, khub_error *err)
+int khub__trial_call(khub__trial *t, const khub__trial_place *p, khub__arguments *args, khub_error *err)
 {
-    khub__trial_begin(t, args);
-    int rc = khub_filling_call(p->slot, p->filling, args->values, t->c->layer->arg_count, err);
-    khub__trial_end(t);
-    return rc;
+    int rc = khub__trial_begin(t, args, 1, err);
+    if (rc == KHUB_OK) rc = khub_filling_call(p->slot, p->filling, args->values, t->c->layer->arg_count, err);
+    return khub__trial_end(t, args, 1, rc, err);
 }
 
 static void get_outputs(const khub__trial *t, const khub__arguments *args, void *const *to)
@@ -196,7 +243,7 @@ void khub__trial_look_beside(khub__trial *t, const khub__arguments *args)
     khub__found(layer, KHUB_CHECK_MEMORY, t->name, intact, "wrote %s of %s (byte %lld from its first)",
                 intact ? "" : khub__guarded_where(&args->buffers[at], where), intact ? "" : arg_name(t, at),
                 (long long)where);
-    const khub_tensor *prepared = t->target.own ? &t->target.own->prepared.array.tensor : NULL;
+    const khub_tensor *prepared = khub__trial_prepared(&t->target);
     int same = khub__arguments_are_unchanged(args, t->in, prepared, t->scratch, &at, &where);
     khub__found(layer, KHUB_CHECK_INPUTS, t->name, same, "changed %s, from element %lld on",
                 same ? "" : arg_name(t, at), (long long)where);
@@ -343,6 +390,7 @@ static int is_wanted(const khub__trial *t, khub__stage stage)
 {
     const khub__progress *progress = t->tester->progress;
     if (stage < progress->from || progress->left_out >> stage & 1) return 0;
+    if (stage == KHUB__STAGE_THREADS && t->target.gpu) return 0; /* a device is one thread's at a time */
     return t->c->values != KHUB__BITS;
 }
 
@@ -351,14 +399,14 @@ static int run_stages(khub__trial *t, khub_error *err)
     khub__progress *progress = t->tester->progress;
     progress->stage = KHUB__STAGE_BASE;
     int rc = run_base(t, err);
-    if (rc != KHUB_OK)
+    if (rc != KHUB_OK || progress->lost)
         return rc > 0 ? KHUB_OK : rc; /* it raised an error: there is nothing to compare with */
     if (t->counts) look_at_result(t);
     progress->stage = KHUB__STAGE_OTHER;
     if (progress->from <= KHUB__STAGE_OTHER && t->other.filling &&
         !(progress->left_out >> KHUB__STAGE_OTHER & 1))
         rc = run_other(t, err);
-    for (int s = KHUB__STAGE_END; s < KHUB__STAGES && rc == KHUB_OK; s++) {
+    for (int s = KHUB__STAGE_END; s < KHUB__STAGES && rc == KHUB_OK && !progress->lost; s++) {
         progress->stage = (khub__stage)s;
         if (is_wanted(t, (khub__stage)s)) rc = khub__trial_ways[s](t, err);
     }
@@ -380,6 +428,14 @@ static int make_weight(const khub__trial *t, khub_tensor *weight, khub_error *er
     return KHUB_OK;
 }
 
+/* The device was lost before there was a call. */
+static void give_up(const khub__trial *t, const khub_error *why)
+{
+    khub__found(t->tester->layer, KHUB_CHECK_RETURNS, t->name, 0, "an error before the call: %s",
+                why->message);
+    t->tester->progress->lost = 1;
+}
+
 int khub__try(khub__tester *tester, const khub__case *c, khub_error *err)
 {
     khub__trial t = {.tester = tester, .c = c, .counts = tester->progress->from <= KHUB__STAGE_BASE};
@@ -394,8 +450,11 @@ int khub__try(khub__tester *tester, const khub__case *c, khub_error *err)
     if (rc == KHUB_OK && tester->other.name && c->dtype.bits != 0)
         rc = place_new(&t.other, &tester->other, &t, &weight, err);
     if (rc == KHUB_OK && fill(&t) != 0) rc = khub__fail_memory(err, "trying a case");
-    if (rc == KHUB_OK) rc = run_stages(&t, err);
+    if (rc == KHUB_OK)
+        rc = run_stages(&t, err);
+    else if (is_lost(t.target.gpu))
+        give_up(&t, err);
     trial_free(&t);
     khub__free(weight.data);
-    return rc;
+    return tester->progress->lost ? KHUB_E_CANCELED : rc;
 }

@@ -8,11 +8,13 @@
 #include "model/threads.h"
 
 #include <khub/compare.h>
+#include <khub/gpu.h>
 
 /* A function as it serves a layer. Everything borrowed. */
 typedef struct khub__subject {
     const char *name; /* "khub/norm", "standard" */
     const khub__layer_def *layer;
+    khub_gpu *gpu;             /* where it is called; NULL: on the host */
     const khub_kernel *kernel; /* NULL: the next three */
     const khub_layer_spec *spec;
     khub_function function;
@@ -46,6 +48,7 @@ typedef struct khub__progress {
     khub__stage stage;
     khub__stage from;  /* what of the case comes before this was tried, and counted, already */
     unsigned left_out; /* stages, by bit */
+    int lost; /* 1: a device can't be used any more in the process that is there, it has been told why */
     khub__fault fault;
     char name[KHUB__CASE_NAME];
 } khub__progress;
@@ -58,8 +61,8 @@ typedef struct khub__tester {
     khub__threads *threads;
 } khub__tester;
 
-/* KHUB_OK whatever is found. KHUB_E_NOMEM, KHUB_E_KERNEL and what else keeps the target from being called at
- * all. */
+/* KHUB_OK whatever is found. KHUB_E_CANCELED with progress->lost set: the rest is for another process.
+ * KHUB_E_NOMEM, KHUB_E_KERNEL and what else keeps the target from being called at all. */
 int khub__try(khub__tester *tester, const khub__case *c, khub_error *err);
 
 /* Counts one look at `check`; not `good`: `format` says what was seen. */

@@ -88,7 +88,7 @@ static int run_repeats(khub__trial *t, khub_error *err)
 {
     khub__arguments args;
     int rc = khub__trial_arguments(&args, t, &t->target, KHUB__MIDDLE, err);
-    for (int i = 0; i < 3 && rc == KHUB_OK; i++) {
+    for (int i = 0; i < 3 && rc == KHUB_OK && !t->tester->progress->lost; i++) {
         khub_error why = {0};
         clear_outputs(&args, i % 2 == 0);
         if (khub__trial_call(t, &t->target, &args, &why) == KHUB_OK)
@@ -121,10 +121,11 @@ static void run_cut(khub__trial *t, khub__arguments *args, const khub_slot_axis 
     clear_outputs(args, 0);
     for (int64_t i = parts; i-- > 0;) {
         khub_error why = {0};
-        khub__trial_begin(t, args);
-        int rc = khub__cut_call(&whole, axis, khub__cut_at(size, unit, parts, i),
+        int rc = khub__trial_begin(t, args, 1, &why);
+        if (rc == KHUB_OK)
+            rc = khub__cut_call(&whole, axis, khub__cut_at(size, unit, parts, i),
                                 khub__cut_at(size, unit, parts, i + 1), &why);
-        khub__trial_end(t);
+        rc = khub__trial_end(t, args, 1, rc, &why);
         if (rc == KHUB_OK) continue;
         khub__found(t->tester->layer, KHUB_CHECK_SLICES, t->name, 0, "an error in a piece of \"%s\": %s",
                     axis->axis, why.message);
@@ -143,7 +144,7 @@ static int run_slices(khub__trial *t, khub_error *err)
     khub__arguments args;
     int rc = khub__trial_arguments(&args, t, &t->target, KHUB__MIDDLE, err);
     for (size_t i = 0; i < count && rc == KHUB_OK; i++)
-        for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++)
+        for (size_t k = 0; k < sizeof(parts) / sizeof(*parts) && !t->tester->progress->lost; k++)
             run_cut(t, &args, &axes[i], parts[k]);
     khub__arguments_free(&args);
     return rc;
@@ -170,9 +171,9 @@ static void run_rows(khub__trial *t, khub__arguments *args, const khub_slot_axis
     khub_error why = {0};
     khub__call whole = call_of(t, args);
     clear_outputs(args, 0);
-    khub__trial_begin(t, args);
-    int rc = khub__cut_call(&whole, axis, from, to, &why);
-    khub__trial_end(t);
+    int rc = khub__trial_begin(t, args, 1, &why);
+    if (rc == KHUB_OK) rc = khub__cut_call(&whole, axis, from, to, &why);
+    rc = khub__trial_end(t, args, 1, rc, &why);
     if (to - from == 1)
         snprintf(how, sizeof(how), "alone");
     else
@@ -193,7 +194,7 @@ static int run_batches(khub__trial *t, khub_error *err)
     khub__call whole = call_of(t, &args);
     int can = rc == KHUB_OK && axis.part_count && khub__cut_extent(&size, &unit, &whole, &axis);
     static const int64_t sizes[] = {1, 2, 7, 8};
-    for (size_t i = 0; can && i < sizeof(sizes) / sizeof(*sizes); i++) {
+    for (size_t i = 0; can && !t->tester->progress->lost && i < sizeof(sizes) / sizeof(*sizes); i++) {
         if (size < sizes[i]) continue;
         run_rows(t, &args, &axis, 0, sizes[i]);                         /* row 0 first */
         if (size > 1) run_rows(t, &args, &axis, size - sizes[i], size); /* the last row last */
@@ -226,10 +227,11 @@ static void run_at_once(khub__trial *t, khub__arguments *args, size_t count, at_
     size_t sets = work->axis ? 1 : count;
     for (size_t i = 0; i < sets; i++)
         clear_outputs(&args[i], 0);
-    khub__trial_begin(t, args);
-    int rc =
-        khub__threads_run(t->tester->threads, work->axis ? (size_t)work->parts : count, run_one, work, &why);
-    khub__trial_end(t);
+    int rc = khub__trial_begin(t, args, sets, &why);
+    if (rc == KHUB_OK)
+        rc = khub__threads_run(t->tester->threads, work->axis ? (size_t)work->parts : count, run_one, work,
+                               &why);
+    rc = khub__trial_end(t, args, sets, rc, &why);
     if (rc != KHUB_OK)
         khub__found(t->tester->layer, KHUB_CHECK_THREADS, t->name, 0, "an error %s: %s", how, why.message);
     for (size_t i = 0; i < sets && rc == KHUB_OK; i++)

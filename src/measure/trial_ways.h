@@ -16,6 +16,9 @@ typedef struct khub__trial_place {
     khub__source source;         /* the kernel; never given up, since it isn't ours to close */
     khub_filling *own;           /* of the kernel; given up with the layers */
     const khub_filling *filling; /* that is called */
+    khub_gpu *gpu;               /* borrowed; where; NULL: on the host */
+    khub_gpu_array weight;       /* there, what the slot has bound */
+    khub_array prepared;         /* what that became, on the host */
 } khub__trial_place;
 
 /* One case under way. By position: compact memory. */
@@ -37,11 +40,14 @@ typedef struct khub__trial {
 /* Arguments of a call, with what the kernel wants prepared. */
 int khub__trial_arguments(khub__arguments *out, const khub__trial *t, const khub__trial_place *p,
                           khub__placement placement, khub_error *err);
-int khub__trial_call(khub__trial *t, const khub__trial_place *p, const khub__arguments *args,
-                     khub_error *err);
-/* Around calls that are made otherwise; `watched` is what faults are told by. */
-void khub__trial_begin(khub__trial *t, const khub__arguments *watched);
-void khub__trial_end(khub__trial *t);
+int khub__trial_call(khub__trial *t, const khub__trial_place *p, khub__arguments *args, khub_error *err);
+/* Around calls that are made otherwise, with `count` sets of arguments; faults are told by the first. The end
+ * takes what the calls came to, and gives what is so now that all is done: a GPU's errors come late. */
+int khub__trial_begin(khub__trial *t, khub__arguments *args, size_t count, khub_error *err);
+int khub__trial_end(khub__trial *t, khub__arguments *args, size_t count, int rc, khub_error *err);
+
+/* The kernel's own form of an argument, on the host; NULL: it has none. */
+const khub_tensor *khub__trial_prepared(const khub__trial_place *p);
 
 /* What a call must leave alone. */
 void khub__trial_look_beside(khub__trial *t, const khub__arguments *args);

@@ -1,4 +1,5 @@
-"""khub call on a GPU, by the driver of tests/drivers and the kernel of tests/fake/gpu.c, which add one and two."""
+"""khub on a GPU, by the driver of tests/drivers and the kernels of tests/fake: gpu.c, and some liars."""
+import json
 import os
 import pathlib
 import platform
@@ -22,7 +23,7 @@ class Machine:
         self.x = np.arange(6, dtype="float32").reshape(2, 3) / 4
         np.save(folder / "x.npy", self.x)
 
-    def call(self, function, *arguments, described=TWO, library=DRIVERS / "libcuda.so.1", reports=LEFT):
+    def run(self, *arguments, described=TWO, library=DRIVERS / "libcuda.so.1", reports=LEFT):
         driver = self.folder / "driver"
         driver.mkdir(exist_ok=True)
         shutil.copy(library, driver / "libcuda.so.1")
@@ -30,10 +31,21 @@ class Machine:
         self.log.unlink(missing_ok=True)
         env = {"LD_LIBRARY_PATH": str(driver), "FAKE_DRIVER_LOG": str(self.log), "XDG_CACHE_HOME": str(self.folder / "cache"),
                "KHUB_TVM_FFI": os.path.join(os.environ["KHUB_STAGE"], "lib", "libtvm_ffi.so")}
-        done = khub("call", f"{GPU}:{function}", *arguments, cwd=self.folder, env=env)
+        done = khub(*arguments, cwd=self.folder, env=env)
         lines = self.log.read_text().splitlines()
         assert [line for line in lines if line.startswith(("left", "fault"))] == reports, done.stderr
         return done
+
+    def call(self, function, *arguments, **how):
+        return self.run("call", f"{GPU}:{function}", *arguments, **how)
+
+    def compare(self, kernel, *arguments, status=0):
+        """What kernels leave behind goes with the child process that they run in."""
+        done = self.run("compare", REPOS / kernel, "--json", *arguments, described=TWO + "memory 100000000\n", reports=[])
+        assert done.returncode == status, done.stdout + done.stderr
+        (layer,) = json.loads(done.stdout)
+        assert layer["broken"] == (status == 1)
+        return layer
 
     def fails(self, words, *arguments, status=1, **options):
         done = self.call(*arguments, **options)
@@ -77,3 +89,51 @@ def test_what_the_driver_refuses(machine):
     machine.fails("add_two: failed on cuda:0 after the call had returned: an unknown error (999): unknown error", "add_two", "x.npy",
                   described=TWO + "cuStreamSynchronize return 999\n", reports=["left memory 2", *LEFT[1:]])
     machine.fails("cuda:2: this machine has 2 of them", "add_two", "x.npy", "--device", "cuda:2", status=2, reports=[])
+
+
+def broken(layer):
+    return {name for name, check in layer["checks"].items() if check["kept"] is False}
+
+
+@pytest.mark.parametrize("device", [[], ["--device=cuda:1"]])
+def test_an_honest_kernel_is_compared(machine, device):
+    layer = machine.compare("gpu_liar_honest", "--dtype=bfloat16", *device)
+    assert "cu130" in layer["variant"] and broken(layer) == set() and layer["worst"]["worst"] == 0
+    assert all(check["kept"] and check["tried"] > 40 for name, check in layer["checks"].items() if name not in ("tolerance", "threads"))
+    assert layer["checks"]["threads"]["kept"] is None  # a device is one thread's at a time
+
+
+# Bytes and numbers are those of the same lies on the CPU, in test_compare.py.
+@pytest.mark.parametrize("lie, check, words", [
+    ("forgets", "repeats", "out[0] is"),
+    ("writes_behind", "memory", "wrote behind the end of out (byte 264 from its first)"),
+    ("writes_before", "memory", "wrote before the start of out (byte -2 from its first)"),
+    ("alignment", "places", "with memory that ends where its tensors do"),
+    ("strides", "places", "with rows that lie apart"),
+    ("in_place", "places", "out[0] is 0 in the memory of the input, 1.6484375 otherwise"),
+    ("batch", "batches", "out[0] is 1.6484375 alone, 1.65625 otherwise"),
+    ("adds", "repeats", "over an out of zeros"),
+    ("spoils", "inputs", "changed x, from element 0 on"),
+    ("crashes", "returns", "the process ended: SIGABRT (Aborted)"),
+])
+def test_a_lie_on_the_device_is_found(machine, lie, check, words):
+    layer = machine.compare(f"gpu_liar_{lie}", "--dtype=bfloat16", "--device=cuda:1", status=1)
+    assert check in broken(layer)
+    assert words in layer["checks"][check]["what"] and layer["checks"][check]["case"].startswith("bfloat16/normal/")
+
+
+def test_a_late_error_is_the_case_s_that_caused_it(machine):
+    """The device is lost then: another process goes on with the next case, and smaller ones have right results."""
+    layer = machine.compare("gpu_liar_illegal", "--dtype=bfloat16", "--device=cuda:1", status=1)
+    found = layer["checks"]["returns"]
+    assert found["case"] == "bfloat16/normal/9x384" and found["failed"] == layer["refused"] == 8
+    assert "gpu_liar_illegal:relu: failed on cuda:1 after the call had returned: CUDA_ERROR_ILLEGAL_ADDRESS (700)" in found["what"]
+    assert broken(layer) == {"returns"} and layer["worst"]["worst"] == 0
+    pids = {line for line in machine.log.read_text().splitlines() if line.startswith("cuInit ")}
+    assert len(pids) >= 8
+
+
+def test_a_prepared_weight_is_the_device_s(machine):
+    layer = machine.compare("gpu", "--case=float32/normal/4x33")
+    assert layer["serves"] == "RMSNorm" and broken(layer) == {"returns"}  # strided rows are refused
+    assert "rows that lie apart" in layer["checks"]["returns"]["what"] and layer["worst"]["worst"] <= 0.51

@@ -175,7 +175,7 @@ int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *
 int cuMemsetD32Async(unsigned long long to, unsigned value, size_t count, void *stream)
 {
     int rc = called("cuMemsetD32Async");
-    return rc ? rc : set_one((uintptr_t)to, value, count, stream);
+    return rc ? rc : set_words((uintptr_t)to, value, count, stream);
 }
 
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)

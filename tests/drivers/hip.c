@@ -142,7 +142,7 @@ int hipMemcpyDtoHAsync(void *to, void *from, size_t bytes, void *stream)
 int hipMemsetD32Async(void *to, int value, size_t count, void *stream)
 {
     int rc = called("hipMemsetD32Async");
-    return rc ? rc : set_one((uintptr_t)to, (unsigned)value, count, stream);
+    return rc ? rc : set_words((uintptr_t)to, (unsigned)value, count, stream);
 }
 
 int hipHostMalloc(void **memory, size_t bytes, unsigned flags)

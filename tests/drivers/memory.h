@@ -13,7 +13,7 @@ enum {
     INVALID_CONTEXT = 201,
     INVALID_HANDLE = 400
 };
-enum { MOST = 64 };
+enum { MOST = 64, ALIGNMENT = 256 };
 
 typedef struct block {
     char *address; /* on the host; NULL: free */
@@ -51,7 +51,8 @@ static int take_block(void **out, size_t bytes, int is_host)
     if (bytes > (size_t)number("memory", 1 << 20)) return OUT_OF_MEMORY;
     for (int i = 0; i < MOST; i++) {
         if (blocks[i].address) continue;
-        blocks[i] = (block){malloc(bytes), bytes, is_host};
+        blocks[i] = (block){aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT), bytes,
+                            is_host};
         memset(blocks[i].address, 0xA5, bytes); /* nobody initialised it */
         *out = blocks[i].address;
         return 0;
@@ -111,10 +112,10 @@ static int copy_out(void *to, uintptr_t from, size_t bytes, void *stream)
     return put_on(stream, (fake_operation){.to = to, .from = host_of(from), .bytes = bytes});
 }
 
-static int set_one(uintptr_t to, unsigned value, size_t count, void *stream)
+static int set_words(uintptr_t to, unsigned value, size_t count, void *stream)
 {
-    if (count != 1 || !block_of(to, 4)) return fault("set where there is no memory");
-    return put_on(stream, (fake_operation){.to = host_of(to), .value = value});
+    if (!count || !block_of(to, 4 * count)) return fault("set where there is no memory");
+    return put_on(stream, (fake_operation){.to = host_of(to), .bytes = 4 * count, .value = value});
 }
 
 static int make_event(void **event)

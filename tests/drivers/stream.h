@@ -14,7 +14,7 @@ enum { STREAM_MAGIC = 0x57EA };
 
 typedef struct fake_operation {
     void *to;
-    const void *from; /* NULL: `value` is written, once */
+    const void *from; /* NULL: `value` is written, again and again */
     size_t bytes;
     unsigned value;
     struct fake_operation *next;
@@ -32,7 +32,8 @@ static inline void stream_flush(fake_stream *stream)
         fake_operation *op = stream->first;
         stream->first = op->next;
         if (!stream->fault && op->from) memcpy(op->to, op->from, op->bytes);
-        if (!stream->fault && !op->from) *(unsigned *)op->to = op->value;
+        for (size_t i = 0; !stream->fault && !op->from && i < op->bytes / sizeof(unsigned); i++)
+            ((unsigned *)op->to)[i] = op->value;
         free(op);
     }
     stream->end = &stream->first;

@@ -1,21 +1,7 @@
-/* A kernel for the GPU of tests/drivers: code of the host that works on that one's memory, and is as strict
- * about its stream as a GPU. */
-#include "fake.h"
+/* A kernel for the GPU of tests/drivers. */
+#include "gpu.h"
 
-#include "drivers/stream.h"
-
-/* The stream that the caller set for the tensor's device; NULL after raising. */
-static fake_stream *stream_of(const DLTensor *t)
-{
-    if (!t || t->device.device_type != kDLCUDA) {
-        raise_error("ValueError", "a tensor on a CUDA device is expected");
-        return NULL;
-    }
-    fake_stream *stream = TVMFFIEnvGetStream(kDLCUDA, t->device.device_id);
-    if (stream && stream->magic == STREAM_MAGIC && stream->device == t->device.device_id) return stream;
-    raise_error("RuntimeError", "no stream was set, or one of another device");
-    return NULL;
-}
+#include <math.h>
 
 static DLTensor *tensor(const TVMFFIAny *args, int32_t n, int32_t i)
 {
@@ -24,7 +10,7 @@ static DLTensor *tensor(const TVMFFIAny *args, int32_t n, int32_t i)
 
 static float *floats(const DLTensor *t)
 {
-    return (float *)((uintptr_t)t->data - DEVICE_MEMORY + t->byte_offset);
+    return (float *)first_of(t);
 }
 
 static int64_t count(const DLTensor *t)
@@ -76,5 +62,46 @@ FAKE(illegal)
     if (!stream) return -1;
     stream_flush(stream);
     stream->fault = 700;
+    return 0;
+}
+
+/* double_weight(prepared, weight): prepared = 2 weight */
+FAKE(double_weight)
+{
+    UNUSED;
+    DLTensor *prepared = tensor(args, n, 0), *weight = tensor(args, n, 1);
+    if (!prepared->data) {
+        prepared->ndim = 1;
+        prepared->shape[0] = weight->shape[0];
+        return 0;
+    }
+    fake_stream *stream = stream_of(prepared);
+    if (!stream || !stream_of(weight)) return -1;
+    stream_flush(stream);
+    for (int64_t i = 0; i < count(weight); i++)
+        floats(prepared)[i] = 2 * floats(weight)[i];
+    return 0;
+}
+
+/* rms_norm(out, x, prepared, eps): RMSNorm of compact rows, with 2 weight */
+FAKE(rms_norm)
+{
+    UNUSED;
+    DLTensor *out = tensor(args, n, 0), *x = tensor(args, n, 1), *doubled = tensor(args, n, 2);
+    fake_stream *stream = stream_of(out);
+    if (!stream) return -1;
+    if (x->strides && x->ndim > 1 && x->strides[x->ndim - 2] != x->shape[x->ndim - 1])
+        return raise_error("ValueError", "rms_norm: rows that lie apart");
+    stream_flush(stream);
+    int64_t width = x->shape[x->ndim - 1];
+    for (int64_t row = 0; row < count(x) / (width ? width : 1); row++) {
+        const float *from = floats(x) + row * width;
+        double sum = 0;
+        for (int64_t i = 0; i < width; i++)
+            sum += (double)from[i] * from[i];
+        double scale = 1 / sqrt(sum / (double)width + args[3].v_float64);
+        for (int64_t i = 0; i < width; i++)
+            floats(out)[row * width + i] = (float)(from[i] * scale * floats(doubled)[i] / 2);
+    }
     return 0;
 }

@@ -83,7 +83,7 @@ static khub_value prepared(khub__prepared *out, const khub_array *weight, khub_k
     khub_function prepare;
     khub__shelf *last = NULL;
     need(khub_kernel_function(&prepare, kernel, spec->prepare_function, &err), &err);
-    need(khub__prepare(out, &last, &prepare, spec->prepare_function, &weight->tensor, &err), &err);
+    need(khub__prepare(out, &last, NULL, &prepare, spec->prepare_function, &weight->tensor, &err), &err);
     khub__shelf_give_up(last);
     return khub_arg_tensor(&out->array.tensor);
 }

@@ -361,6 +361,10 @@ START_TEST(a_function_of_ones_own)
         ck_assert_uint_eq(layer->findings[KHUB_CHECK_SLICES].tried, 3);
         khub_compare_free(report);
     }
+    options.device = "cuda:0";
+    ck_khub_fails(khub_compare_function(&report, "LayerNorm", standard, NULL, 0, &options, &err), &err,
+                  KHUB_E_INVAL, "called on the host alone");
+    options.device = NULL;
     ck_khub_fails(khub_compare_function(&report, "Nonsense", standard, NULL, 0, &options, &err), &err,
                   KHUB_E_INVAL, "Nonsense");
     ck_assert_ptr_null(report);

@@ -279,6 +279,27 @@ START_TEST(what_is_written_beside_is_seen)
 }
 END_TEST
 
+/* As in the memory of a GPU: what lies in guard pages elsewhere is pattern, too. */
+START_TEST(what_is_unlocked_is_looked_at)
+{
+    static const int64_t beside[] = {-1, 60, -4000, 60 + 4000};
+    for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++) {
+        khub__guarded g;
+        int64_t at = 0;
+        make(&g, KHUB__AT_END);
+        khub__guarded_unlock(&g);
+        khub__guarded_freeze(&g);
+        ck_assert(khub__guarded_is_intact(&g, &at));
+        g.data[beside[i]] = 0;
+        ck_assert(!khub__guarded_owns(&g, g.data + beside[i], &at));
+        ck_assert(!khub__guarded_is_intact(&g, &at));
+        ck_assert_int_eq(at, beside[i]);
+        khub__guarded_clear(&g, 1);
+        khub__guarded_free(&g);
+    }
+}
+END_TEST
+
 START_TEST(what_is_touched_beside_faults)
 {
     static const struct {
@@ -370,4 +391,4 @@ UNIT("measure", errors_beside_the_size_of_all_results, a_promise_about_the_size_
      elements_are_rounded_once_to_nearest_even, every_case_has_a_name_that_gives_it_again,
      arguments_have_the_shapes_of_the_layer, names_that_are_none, a_pass_over_all_numbers, classes_of_values,
      numbers_come_again, what_is_put_comes_back, what_is_written_beside_is_seen,
-     what_is_touched_beside_faults, nothing_takes_no_memory)
+     what_is_unlocked_is_looked_at, what_is_touched_beside_faults, nothing_takes_no_memory)

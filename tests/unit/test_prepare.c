@@ -54,7 +54,7 @@ static int run(khub__prepared *out, khub_error *err)
     khub_function function = {prepare, NULL};
     khub_tensor original = weight();
     plan.calls = 0;
-    return khub__prepare(out, &last, &function, "./k:pack", &original, err);
+    return khub__prepare(out, &last, NULL, &function, "./k:pack", &original, err);
 }
 
 static void want(int32_t ndim, int64_t first, int64_t second)
@@ -184,7 +184,7 @@ static void prepare_large(khub__prepared *out, int64_t floats)
     khub_tensor from = khub_tensor_f32(original, 1, shape);
     khub_error err = {0};
     want(1, floats, 0);
-    ck_khub_ok(khub__prepare(out, &last, &function, "./k:pack", &from, &err), &err);
+    ck_khub_ok(khub__prepare(out, &last, NULL, &function, "./k:pack", &from, &err), &err);
     ck_assert_mem_eq(out->array.tensor.data, weights, sizeof(weights));
     ck_assert_float_eq(((float *)out->array.tensor.data)[floats - 1], 0);
 }

@@ -120,9 +120,18 @@ void khub__guarded_clear(khub__guarded *guarded, int zero)
     }
 }
 
-void khub__guarded_freeze(khub__guarded *guarded)
+void khub__guarded_unlock(khub__guarded *guarded)
 {
     if (!guarded->region) return;
+    mprotect(guarded->region, guarded->region_bytes, PROT_READ | PROT_WRITE);
+    paint(guarded->region, begin(guarded));
+    paint(end(guarded), guarded->region + guarded->region_bytes);
+    guarded->unlocked = 1;
+}
+
+void khub__guarded_freeze(khub__guarded *guarded)
+{
+    if (!guarded->region || guarded->unlocked) return;
     guarded->frozen = mprotect(begin(guarded), (size_t)(end(guarded) - begin(guarded)), PROT_READ) == 0;
 }
 
@@ -136,10 +145,11 @@ static const char *first_other(const char *from, const char *to)
 
 int khub__guarded_is_intact(const khub__guarded *guarded, int64_t *at)
 {
-    const char *from = guarded->region ? begin(guarded) : NULL, *other;
-    for (int64_t r = 0; r <= guarded->rows && guarded->region; r++) {
-        const char *row = guarded->data + (size_t)r * guarded->pitch,
-                   *to = r < guarded->rows ? row : end(guarded);
+    if (!guarded->region) return 1;
+    size_t pages = guarded->unlocked ? guarded->page : 0; /* that can be read, at each end */
+    const char *from = begin(guarded) - pages, *last = end(guarded) + pages, *other;
+    for (int64_t r = 0; r <= guarded->rows; r++) {
+        const char *row = guarded->data + (size_t)r * guarded->pitch, *to = r < guarded->rows ? row : last;
         other = first_other(from, to);
         *at = other - guarded->data;
         if (other < to) return 0;
@@ -159,7 +169,9 @@ const char *khub__guarded_where(const khub__guarded *guarded, int64_t at)
 int khub__guarded_owns(const khub__guarded *guarded, const void *address, int64_t *at)
 {
     const char *a = address;
-    if (!guarded->region || a < guarded->region || a >= guarded->region + guarded->region_bytes) return 0;
+    if (!guarded->region || guarded->unlocked || a < guarded->region ||
+        a >= guarded->region + guarded->region_bytes)
+        return 0;
     *at = a - guarded->data;
     return guarded->frozen || a < begin(guarded) || a >= end(guarded);
 }
