@@ -101,6 +101,24 @@ static int gives_tensors(const khub__schema *s)
     return 0;
 }
 
+static int is_written_tensor(const khub__schema_type *type)
+{
+    return type->kind == KHUB__SCHEMA_TENSOR && type->wrap_count == 0 && type->alias.at && type->writes;
+}
+
+/* 1 + the argument that a result is, as slot.back: "Tensor(a!)" of both. */
+static int back_of(const khub__schema *s, const khub__schema_type *result)
+{
+    if (!is_written_tensor(result)) return 0;
+    for (size_t i = 0; i < s->argument_count; i++) {
+        const khub__schema_type *t = &s->arguments[i].type;
+        if (is_written_tensor(t) && t->alias.length == result->alias.length &&
+            memcmp(t->alias.at, result->alias.at, t->alias.length) == 0)
+            return (int)i + 1;
+    }
+    return 0;
+}
+
 int khub__torch_prepare(khub__torch_operator *op)
 {
     const khub__schema *s = &op->schema;
@@ -111,8 +129,10 @@ int khub__torch_prepare(khub__torch_operator *op)
     op->results = op->arguments + s->argument_count;
     for (size_t i = 0; i < s->argument_count; i++)
         op->arguments[i] = khub__stack_slot_of(&s->arguments[i].type, shares);
-    for (size_t i = 0; i < s->result_count; i++)
+    for (size_t i = 0; i < s->result_count; i++) {
         op->results[i] = khub__stack_slot_of(&s->results[i].type, 0);
+        op->results[i].back = back_of(s, &s->results[i].type);
+    }
     return judge(op);
 }
 
@@ -202,16 +222,23 @@ KHUB__RARE static int give_up_results(const khub__torch_operator *op, const uint
     return raise_result(op, i, words);
 }
 
-static int take_result(const khub__torch_operator *op, khub_value *out, const uint64_t *stack, size_t i)
+/* `args`: of the call. One that a result is has no default, so it is there. */
+static int take_result(const khub__torch_operator *op, khub_value *out, const uint64_t *stack, size_t i,
+                       const khub_value *args)
 {
+    const khub__stack_slot *slot = &op->results[i];
     khub_error err;
     err.code = 0;
     err.message[0] = 0;
-    int rc = op->results[i].take(out, &op->results[i], stack[i], &err);
+    const khub_tensor *argument = slot->back ? khub_value_tensor(&args[slot->back - 1]) : NULL;
+    int rc = argument
+                 ? khub__torch_tensor_give_back(out, (khub__aten_tensor *)(uintptr_t)stack[i], argument, &err)
+                 : slot->take(out, slot, stack[i], &err);
     return rc == KHUB_OK ? 0 : give_up_results(op, stack, i, err.message);
 }
 
-KHUB__RARE static int take_several(const khub__torch_operator *op, khub_value *result, const uint64_t *stack)
+KHUB__RARE static int take_several(const khub__torch_operator *op, khub_value *result, const uint64_t *stack,
+                                   const khub_value *args)
 {
     khub_value *items;
     void *array = khub__array_object(op->schema.result_count, &items);
@@ -220,7 +247,7 @@ KHUB__RARE static int take_several(const khub__torch_operator *op, khub_value *r
         return khub_raise("MemoryError", "%s: no memory for the results", op->key);
     }
     for (size_t i = 0; i < op->schema.result_count; i++) {
-        if (take_result(op, &items[i], stack, i) == 0) continue;
+        if (take_result(op, &items[i], stack, i, args) == 0) continue;
         khub__object_release(array);
         return -1;
     }
@@ -235,7 +262,8 @@ static int call_on(const khub__torch_operator *op, uint64_t *stack, const khub_v
     if (put_arguments(op, stack, args, n) != 0) return -1;
     if (run(op, stack) != 0) return raise_failed(op);
     if (op->schema.result_count == 0) return 0;
-    return op->schema.result_count == 1 ? take_result(op, result, stack, 0) : take_several(op, result, stack);
+    return op->schema.result_count == 1 ? take_result(op, result, stack, 0, args)
+                                        : take_several(op, result, stack, args);
 }
 
 /* On memory of the heap, since there are many arguments. */

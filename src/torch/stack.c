@@ -581,7 +581,7 @@ static const struct {
 
 static slot slot_of(const khub__schema_type *type, int wraps, int shares)
 {
-    slot t = {kinds[type->kind].put, kinds[type->kind].take, type, wraps, shares};
+    slot t = {kinds[type->kind].put, kinds[type->kind].take, type, wraps, shares, 0};
     if (wraps) {
         int is_list = type->wraps[wraps - 1].is_list;
         t.put = is_list ? put_list : put_optional;

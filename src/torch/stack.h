@@ -19,6 +19,7 @@ struct khub__stack_slot {
     int wraps;  /* of what the type is wrapped in only the first ones count: those of a list's item are fewer
                  */
     int shares; /* 1: the objects that tensors belong to live as long as libtorch uses them */
+    int back;   /* of a result: 1 + the argument that it is, a tensor; 0: none */
 };
 
 khub__stack_slot khub__stack_slot_of(const khub__schema_type *type, int shares);

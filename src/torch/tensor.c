@@ -113,17 +113,14 @@ int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void 
     return wrap(out, t, strides, dtype, device, index, owner) == 0 ? KHUB_OK : fail_wrap(err);
 }
 
-/* Where it is. NULL, or what it is that no khub_tensor can be. */
-static const char *fill(khub_tensor *out, khub__aten_tensor *tensor)
+/* .type 0: on one that khub doesn't know. */
+static khub_device device_of(khub__aten_tensor *tensor)
 {
-    int32_t device = -1, index = 0;
-    khub__shim.get_device_type(tensor, &device);
-    out->device.type = khub__torch_device_of(device);
-    if (out->device.type != KHUB_DEVICE_CPU) khub__shim.get_device_index(tensor, &index);
-    out->device.id = index < 0 ? 0 : index;
-    if (!out->dtype.bits) return "of a dtype that khub doesn't know";
-    if (!out->device.type) return "on a device that khub doesn't know";
-    return khub__shim.get_data(tensor, &out->data) == 0 ? NULL : "without memory";
+    int32_t number = -1, index = 0;
+    khub__shim.get_device_type(tensor, &number);
+    int32_t type = khub__torch_device_of(number);
+    if (type != KHUB_DEVICE_CPU) khub__shim.get_device_index(tensor, &index);
+    return (khub_device){type, index < 0 ? 0 : index};
 }
 
 static int32_t ndim_of(khub__aten_tensor *tensor)
@@ -142,30 +139,42 @@ static int is_strided(khub__aten_tensor *tensor)
     return layout == khub__torch_strided();
 }
 
-/* After a failure the tensor is still the caller's. */
-static int give(khub_value *out, khub__aten_tensor *tensor, khub_tensor cell, khub_error *err)
+/* The object that it becomes: `where` it is, with libtorch's shape and strides, which are copied. After a
+ * failure the tensor is still the caller's, here and in give. */
+static int own(khub_value *out, khub__aten_tensor *tensor, const khub_tensor *where, khub_error *err)
 {
-    int64_t *sizes, *strides;
-    size_t ndim = (size_t)cell.ndim;
-    if (!is_strided(tensor) || khub__shim.get_sizes(tensor, &sizes) != 0 ||
-        khub__shim.get_strides(tensor, &strides) != 0)
-        return khub__fail(err, KHUB_E_UNSUPPORTED, "is a tensor without strides (sparse, nested, …)");
-    const char *fault = fill(&cell, tensor);
-    if (fault) return khub__fail(err, KHUB_E_UNSUPPORTED, "is a tensor %s", fault);
-    tensor_object *object =
-        khub__object_make(KHUB_TYPE_TENSOR, sizeof(*object) + 2 * ndim * sizeof(int64_t), destroy_tensor);
+    size_t bytes = (size_t)where->ndim * sizeof(int64_t);
+    tensor_object *object = khub__object_make(KHUB_TYPE_TENSOR, sizeof(*object) + 2 * bytes, destroy_tensor);
     if (!object) return khub__fail_memory(err, "taking a tensor from libtorch");
     object->own = tensor;
-    object->cell = cell;
+    object->cell = *where;
     object->cell.shape = object->extents;
-    object->cell.strides = object->extents + ndim;
-    if (ndim) {
-        memcpy(object->cell.shape, sizes, ndim * sizeof(int64_t));
-        memcpy(object->cell.strides, strides, ndim * sizeof(int64_t));
+    object->cell.strides = object->extents + where->ndim;
+    if (bytes) {
+        memcpy(object->cell.shape, where->shape, bytes);
+        memcpy(object->cell.strides, where->strides, bytes);
     }
     out->type = KHUB_TYPE_TENSOR;
     out->as.ptr = object;
     return KHUB_OK;
+}
+
+KHUB__RARE static int fail_give(const char *what, khub_error *err)
+{
+    return khub__fail(err, KHUB_E_UNSUPPORTED, "is a tensor %s", what);
+}
+
+static int give(khub_value *out, khub__aten_tensor *tensor, int32_t ndim, khub_dtype dtype, khub_error *err)
+{
+    khub_tensor where = {.ndim = ndim, .dtype = dtype};
+    if (!is_strided(tensor) || khub__shim.get_sizes(tensor, &where.shape) != 0 ||
+        khub__shim.get_strides(tensor, &where.strides) != 0)
+        return fail_give("without strides (sparse, nested, …)", err);
+    where.device = device_of(tensor);
+    if (!dtype.bits) return fail_give("of a dtype that khub doesn't know", err);
+    if (!where.device.type) return fail_give("on a device that khub doesn't know", err);
+    if (khub__shim.get_data(tensor, &where.data) != 0) return fail_give("without memory", err);
+    return own(out, tensor, &where, err);
 }
 
 /* One of aten::resolve_conj and resolve_neg, which give the tensor itself when there is nothing to do. */
@@ -186,17 +195,47 @@ static khub__aten_tensor *settle(khub__aten_tensor *tensor, khub_dtype dtype, in
 
 int khub__torch_tensor_give(khub_value *out, khub__aten_tensor *tensor, int is_view, khub_error *err)
 {
-    khub_tensor cell = {.ndim = tensor ? ndim_of(tensor) : -1};
-    int32_t dtype = -1;
+    int32_t number = -1, ndim = tensor ? ndim_of(tensor) : -1;
     int rc = KHUB_OK;
     *out = khub_arg_none();
-    if (cell.ndim >= 0) {
-        khub__shim.get_dtype(tensor, &dtype);
-        cell.dtype = khub__torch_dtype_of(dtype);
-        tensor = settle(tensor, cell.dtype, is_view);
-        rc = tensor ? give(out, tensor, cell, err)
+    if (ndim >= 0) {
+        khub__shim.get_dtype(tensor, &number);
+        khub_dtype dtype = khub__torch_dtype_of(number);
+        tensor = settle(tensor, dtype, is_view);
+        rc = tensor ? give(out, tensor, ndim, dtype, err)
                     : khub__fail(err, KHUB_E_UNSUPPORTED, "can't be brought into memory");
     }
     if (tensor && out->type == KHUB_TYPE_NONE) khub__shim.delete_tensor(tensor);
+    return rc;
+}
+
+/* 1: it lies where the argument does and has its dtype, of which no bit of libtorch's changes the meaning.
+ * Then it is on the argument's device, and has strides: *where says all. */
+static int is_back(khub_tensor *where, khub__aten_tensor *tensor, const khub_tensor *argument)
+{
+    int64_t ndim;
+    int32_t dtype;
+    *where = *argument;
+    where->data = NULL;
+    where->byte_offset = 0;
+    if (!tensor || !argument->data || argument->dtype.code == KHUB_DTYPE_COMPLEX ||
+        khub__shim.get_data(tensor, &where->data) != 0 ||
+        where->data != (char *)argument->data + argument->byte_offset ||
+        khub__shim.get_dtype(tensor, &dtype) != 0 || dtype != khub__torch_dtype(argument->dtype) ||
+        khub__shim.get_ndim(tensor, &ndim) != 0)
+        return 0;
+    where->ndim = (int32_t)ndim;
+    return khub__shim.get_sizes(tensor, &where->shape) == 0 &&
+           khub__shim.get_strides(tensor, &where->strides) == 0;
+}
+
+int khub__torch_tensor_give_back(khub_value *out, khub__aten_tensor *tensor, const khub_tensor *argument,
+                                 khub_error *err)
+{
+    khub_tensor where;
+    if (!is_back(&where, tensor, argument)) return khub__torch_tensor_give(out, tensor, 0, err);
+    *out = khub_arg_none();
+    int rc = own(out, tensor, &where, err);
+    if (rc != KHUB_OK) khub__shim.delete_tensor(tensor);
     return rc;
 }

@@ -17,4 +17,9 @@ int khub__torch_tensor_wrap(khub__aten_tensor **out, const khub_tensor *t, void 
  * device), KHUB_E_NOMEM. */
 int khub__torch_tensor_give(khub_value *out, khub__aten_tensor *tensor, int is_view, khub_error *err);
 
+/* As khub__torch_tensor_give, for a result that the schema says is this argument: where it has the argument's
+ * memory and dtype, less is asked. */
+int khub__torch_tensor_give_back(khub_value *out, khub__aten_tensor *tensor, const khub_tensor *argument,
+                                 khub_error *err);
+
 #endif

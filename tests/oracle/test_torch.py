@@ -80,6 +80,8 @@ FULL = [
     ("turned", X), ("turned", INSIDE), ("with_generator", X), ("with_generator", X, NONE), ("grad_mode",),
     *(("copied", bits(d, [2, 3], size)) for d, size in SIZES.items()), ("copied", f32([0])), ("copied", f32([], 1)),
     *(("fail", X, how) for how in ("no", "runtime", "check", "index")), ("undefined", X),
+    *(("lie", X, how) for how in ("no", "copy", "dtype", "turned", "part", "undefined")), ("lie", TURNED, "dtype"), ("lie", f32([0, 3]), "no"),
+    ("lie", bits("complex64", [2, 3], 8), "turned"),
 ]
 JOBS = [(kernel, function, list(arguments)) for kernel, jobs in (("stable", STABLE), ("full", FULL)) for function, *arguments in jobs]
 

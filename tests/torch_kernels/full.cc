@@ -57,6 +57,17 @@ static Tensor undefined(const Tensor &x)
     return Tensor();
 }
 
+/* Its schema says that it gives x. */
+static Tensor lie(const Tensor &x, c10::string_view how)
+{
+    if (how == "copy") return x.clone();
+    if (how == "dtype") return x.view(at::kInt);
+    if (how == "turned") return x.t();
+    if (how == "part") return x.narrow(0, 1, 1);
+    if (how == "sparse") return x.to_sparse();
+    return how == "undefined" ? Tensor() : x;
+}
+
 static Tensor fail(const Tensor &x, c10::string_view how)
 {
     if (how == "runtime") throw std::runtime_error("words of std::runtime_error");
@@ -101,6 +112,7 @@ LIBRARY(TEST_NAMESPACE, m)
     m.def("copied(Tensor x) -> Tensor");
     m.def("turned(Tensor(a) x) -> Tensor(a)");
     m.def("undefined(Tensor x) -> Tensor");
+    m.def("lie(Tensor(a!) x, str how) -> Tensor(a!)");
     m.def("fail(Tensor x, str how) -> Tensor");
     m.def("with_scalar(Tensor x, Scalar factor=2) -> Tensor");
     m.def("with_table(Tensor x, Dict(str, Tensor) table) -> int");
@@ -116,6 +128,7 @@ IMPLEMENTATION(TEST_NAMESPACE, CPU, m)
     m.impl("copied", copied);
     m.impl("turned", turned);
     m.impl("undefined", undefined);
+    m.impl("lie", lie);
     m.impl("fail", fail);
     m.impl("with_scalar", with_scalar);
     m.impl("with_table", with_table);

@@ -281,6 +281,114 @@ static void in_place(void)
     ck_call_fails("resiz", "neg.out", khub_arg_tensor(&large), khub_arg_tensor(&out));
 }
 
+static int layouts_asked;
+static int32_t (*true_layout)(khub__aten_tensor *tensor, int32_t *out);
+
+static int32_t count_layout(khub__aten_tensor *tensor, int32_t *out)
+{
+    layouts_asked++;
+    return true_layout(tensor, out);
+}
+
+/* What is asked of a result that is an argument, besides where it is: nothing. *asked: how often. */
+static khub_value call_counting(int *asked, const char *ns, const char *name, const khub_value *args,
+                                int32_t n)
+{
+    khub_function f = function_of(find(ns, name));
+    khub_value result;
+    layouts_asked = 0;
+    true_layout = khub__shim.get_layout;
+    khub__shim.get_layout = count_layout;
+    ck_khub_ok(khub_function_call(&f, args, n, &result, &err), &err);
+    khub__shim.get_layout = true_layout;
+    *asked = layouts_asked;
+    return result;
+}
+#define COUNTING(asked, ns, name, ...)                                                                       \
+    call_counting(asked, ns, name, (const khub_value[]){__VA_ARGS__},                                        \
+                  COUNT(((const khub_value[]){__VA_ARGS__})))
+
+/* (2, 3) with a number between any two, turned and given another dimension in place: strides (2, 1, 6). */
+static void given_back_otherwise(void)
+{
+    float x[12];
+    int64_t strides[2] = {6, 2}, turned[2] = {3, 2}, more[3] = {1, 2, 3};
+    khub_tensor t = khub_tensor_over(x, khub_dtype_of(KHUB_DTYPE_FLOAT, 32), 2, two_three);
+    int asked;
+    t.strides = strides;
+    t.byte_offset = 4;
+    khub_value y = COUNTING(&asked, "aten", "t_", khub_arg_tensor(&t));
+    const khub_tensor *back = tensor_of(&y, 2, turned);
+    ck_assert_int_eq(asked, 0);
+    ck_assert(back->data == x + 1 && back->byte_offset == 0 && back->strides[0] == 2 &&
+              back->strides[1] == 6);
+    ck_assert(back->device.type == KHUB_DEVICE_CPU && back->dtype.bits == 32);
+    khub_value_release(&y);
+    y = COUNTING(&asked, "aten", "unsqueeze_", khub_arg_tensor(&t), khub_arg_int(0));
+    back = tensor_of(&y, 3, more);
+    ck_assert_int_eq(asked, 0);
+    ck_assert(back->data == x + 1 && back->strides[1] == 6 && back->strides[2] == 2);
+    khub_value_release(&y);
+    y = COUNTING(&asked, "aten", "neg", khub_arg_tensor(&t));
+    ck_assert_int_eq(asked, 1);
+    khub_value_release(&y);
+}
+
+/* Each of several is the argument that the schema says. */
+static void several_given_back(void)
+{
+    float values[3];
+    int64_t places[3];
+    int asked;
+    khub_tensor t = khub_tensor_f32(six, 2, three_two), a = khub_tensor_f32(values, 1, of_three),
+                b = khub_tensor_over(places, khub_dtype_of(KHUB_DTYPE_INT, 64), 1, of_three);
+    khub_value y = COUNTING(&asked, "aten", "max.dim_max", khub_arg_tensor(&t), khub_arg_int(1),
+                            khub_arg_bool(0), khub_arg_tensor(&a), khub_arg_tensor(&b));
+    const khub_value *items = khub_value_items(&y, NULL);
+    const khub_tensor *first = tensor_of(&items[0], 1, of_three), *second = tensor_of(&items[1], 1, of_three);
+    ck_assert_int_eq(asked, 0);
+    ck_assert(first->data == values && first->dtype.code == KHUB_DTYPE_FLOAT && values[2] == 6);
+    ck_assert(second->data == places && second->dtype.code == KHUB_DTYPE_INT && second->dtype.bits == 64 &&
+              places[2] == 1);
+    khub_value_release(&y);
+}
+
+/* What a result lies in is kept for it when it is given back, and when it has got other memory. */
+static void results_given_back(void)
+{
+    int64_t of_two[1] = {2}, of_nine[1] = {9};
+    khub_tensor t = khub_tensor_f32(six, 1, of_six);
+    khub_value first = CALL("neg", khub_arg_tensor(&t)), again;
+    int asked;
+    again = COUNTING(&asked, "aten", "abs_", first);
+    ck_assert_int_eq(asked, 0);
+    khub_value_release(&first);
+    check_floats(again, 1, of_six, six, 6);
+    first = CALL("neg", khub_arg_tensor(&t));
+    khub_value list = list_of((const khub_value[]){khub_arg_int(2)}, 1);
+    again = COUNTING(&asked, "aten", "resize_", first, list);
+    khub_value_release(&list);
+    khub_value_release(&first);
+    ck_assert_int_eq(asked, 0);
+    check_floats(again, 1, of_two, FLOATS(-1, -2));
+    list = list_of((const khub_value[]){khub_arg_int(9)}, 1);
+    if (!khub__shim.from_blob) { /* that libtorch's own storage is passed, which can grow */
+        first = CALL("neg", khub_arg_tensor(&t));
+        again = COUNTING(&asked, "aten", "resize_", first, list);
+        khub_value_release(&first);
+        ck_assert_float_eq(((float *)tensor_of(&again, 1, of_nine)->data)[5], -6);
+        khub_value_release(&again);
+    }
+    khub_value_release(&list);
+}
+
+static void given_back(void)
+{
+    given_back_otherwise();
+    several_given_back();
+    results_given_back();
+}
+
 /* A view of a result keeps the result's memory. */
 static void results_as_arguments(void)
 {
@@ -429,7 +537,7 @@ static void no_memory(void)
     static const struct {
         const char *name;
         int32_t n;
-    } cases[] = {{"silu", 1}, {"max.dim", 2}, {"unbind.int", 2}, {"cat", 1}};
+    } cases[] = {{"silu", 1}, {"relu_", 1}, {"max.dim", 2}, {"unbind.int", 2}, {"cat", 1}};
     khub_tensor t = khub_tensor_f32(six, 2, two_three);
     khub_value x = khub_arg_tensor(&t), list = list_of((const khub_value[]){x, x}, 2), result;
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -461,6 +569,7 @@ START_TEST(atens_operators)
     kinds_of_arguments();
     results();
     in_place();
+    given_back();
     results_as_arguments();
     wrong_arguments();
     operators_that_are_not_there();
@@ -617,6 +726,34 @@ static void thrown(void)
     }
 }
 
+/* An operator that gives something else than the argument which its schema says: that is what comes. */
+static void lies(void)
+{
+    float x[6] = {1, 2, 3, 4, 5, 6};
+    khub_tensor t = khub_tensor_f32(x, 2, two_three);
+    khub_value same = khub_arg_tensor(&t), y;
+    int asked;
+    y = COUNTING(&asked, NS_FULL, "lie", same, khub_arg_string("no"));
+    ck_assert(asked == 0 && tensor_of(&y, 2, two_three)->data == x);
+    khub_value_release(&y);
+    y = COUNTING(&asked, NS_FULL, "lie", same, khub_arg_string("copy"));
+    ck_assert(asked == 1 && khub_value_tensor(&y)->data != x);
+    check_floats(y, 2, two_three, six, 6);
+    y = COUNTING(&asked, NS_FULL, "lie", same, khub_arg_string("dtype"));
+    const khub_tensor *back = tensor_of(&y, 2, two_three);
+    ck_assert(asked == 1 && back->data == x && back->dtype.code == KHUB_DTYPE_INT && back->dtype.bits == 32);
+    khub_value_release(&y);
+    y = COUNTING(&asked, NS_FULL, "lie", same, khub_arg_string("part"));
+    ck_assert(tensor_of(&y, 2, (int64_t[]){1, 3})->data == x + 3);
+    khub_value_release(&y);
+    ck_assert_int_eq(COUNTING(&asked, NS_FULL, "lie", same, khub_arg_string("undefined")).type,
+                     KHUB_TYPE_NONE);
+    khub_function f = function_of(find(NS_FULL, "lie"));
+    khub_value args[2] = {same, khub_arg_string("sparse")};
+    ck_khub_fails(khub_function_call(&f, args, 2, &y, &err), &err, KHUB_E_KERNEL,
+                  "result 1 is a tensor without strides");
+}
+
 /* An older libtorch, as far as it is one: what came later isn't there. The last thing that a process does. */
 static void older_ones(void)
 {
@@ -631,6 +768,7 @@ static void older_ones(void)
     khub_value x = khub_arg_tensor(&t);
     check_floats(CALL("relu", x), 2, two_three, six, 6);
     results_as_arguments();
+    given_back();
     check_floats(KERNEL("perhaps", x), 2, two_three, FLOATS(2, 4, 6, 8, 10, 12));
     khub_tensor weight = khub_tensor_f32(six, 2, (int64_t[]){1, 3}),
                 bias = khub_tensor_f32(six, 1, (int64_t[]){1});
@@ -665,6 +803,7 @@ START_TEST(kernels)
     khub_tensor t = khub_tensor_f32(six, 1, of_three);
     khub_value x = khub_arg_tensor(&t), full = call_of(NS_FULL, "undefined", &x, 1);
     ck_assert_int_eq(full.type, KHUB_TYPE_NONE);
+    lies();
     ck_assert_int_eq(call_of(NS_FULL, "grad_mode", NULL, 0).as.i64, 0);
     khub__torch_set_threads(3);
     ck_assert_int_eq(call_of(NS_FULL, "threads", NULL, 0).as.i64, 3);
