@@ -57,6 +57,13 @@ KHUB_API void khub_gpu_array_free(khub_gpu_array *array);
 KHUB_API int khub_gpu_put(khub_gpu *gpu, const khub_tensor *to, const khub_tensor *from, khub_error *err);
 KHUB_API int khub_gpu_take(khub_gpu *gpu, const khub_tensor *to, const khub_tensor *from, khub_error *err);
 
+/* Copies all elements between memories of devices: `to` is of `gpu`, `from` of `from_gpu`. Of one device it
+ * is on the stream, as above; between two of one backend everything on both streams is done first, and the
+ * copy when this returns; the driver goes the way there is, through the host where they can't reach each
+ * other. */
+KHUB_API int khub_gpu_copy(khub_gpu *gpu, const khub_tensor *to, khub_gpu *from_gpu, const khub_tensor *from,
+                           khub_error *err);
+
 /* khub_function_call on the device: tvm-ffi's kernels find its stream with TVMFFIEnvGetStream, and what they
  * allocate with TVMFFIEnvTensorAlloc is memory of the device (or of the host, when they ask for that).
  * `what` ("ORG/NAME:FUNCTION", copied) is what an error that arrives later is said to be of. Returns when the

@@ -83,7 +83,7 @@ static int allocate(khub_gpu *gpu, void **out, size_t bytes, khub_error *err)
 {
     char doing[64];
     snprintf(doing, sizeof(doing), "allocating %zu bytes", bytes);
-    ON_DEVICE(gpu, doing, err, gpu->driver->alloc(out, bytes));
+    ON_DEVICE(gpu, doing, err, gpu->driver->calls->alloc(out, bytes));
 }
 
 int khub_gpu_array_new(khub_gpu_array *out, khub_gpu *gpu, const khub_tensor *like, khub_error *err)
@@ -109,7 +109,7 @@ void khub__gpu_free(khub_gpu *gpu, void *memory)
 {
     void *before;
     if (!memory || gpu->driver->enter(gpu->context, &before)) return;
-    gpu->driver->free(memory);
+    gpu->driver->calls->free(memory);
     khub__gpu_leave(gpu, before);
 }
 
@@ -142,14 +142,15 @@ int khub_gpu_put(khub_gpu *gpu, const khub_tensor *to, const khub_tensor *from, 
     int64_t n = bytes_of(gpu, "khub_gpu_put", to, from, err);
     if (n <= 0) return n < 0 ? KHUB_E_INVAL : KHUB_OK;
     ON_DEVICE(gpu, "copying to it", err,
-              gpu->driver->put(first_byte(to), first_byte(from), (size_t)n, gpu->stream));
+              gpu->driver->calls->put(first_byte(to), first_byte(from), (size_t)n, gpu->stream));
 }
 
 int khub__gpu_clear(khub_gpu *gpu, const khub_gpu_array *array, khub_error *err)
 {
     size_t words = whole_words(khub_tensor_bytes(&array->tensor)) / 4;
     if (!words) return KHUB_OK;
-    ON_DEVICE(gpu, "clearing its memory", err, gpu->driver->set(array->tensor.data, 0, words, gpu->stream));
+    ON_DEVICE(gpu, "clearing its memory", err,
+              gpu->driver->calls->set(array->tensor.data, 0, words, gpu->stream));
 }
 
 int khub_gpu_take(khub_gpu *gpu, const khub_tensor *to, const khub_tensor *from, khub_error *err)
@@ -157,7 +158,36 @@ int khub_gpu_take(khub_gpu *gpu, const khub_tensor *to, const khub_tensor *from,
     int64_t n = bytes_of(gpu, "khub_gpu_take", to, from, err);
     if (n <= 0) return n < 0 ? KHUB_E_INVAL : KHUB_OK;
     ON_DEVICE(gpu, "copying from it", err,
-              gpu->driver->take(first_byte(to), first_byte(from), (size_t)n, gpu->stream));
+              gpu->driver->calls->take(first_byte(to), first_byte(from), (size_t)n, gpu->stream));
+}
+
+/* On the stream of `gpu`, within it or from another device's memory. */
+static int copy(khub_gpu *gpu, void *to, const khub_gpu *from_gpu, void *from, size_t bytes, khub_error *err)
+{
+    const khub__gpu_driver *driver = gpu->driver;
+    ON_DEVICE(gpu, from_gpu == gpu ? "copying within it" : "copying from another device to it", err,
+              from_gpu == gpu
+                  ? driver->calls->copy(to, from, bytes, gpu->stream)
+                  : driver->copy_over(to, gpu->context, from, from_gpu->context, bytes, gpu->stream));
+}
+
+int khub_gpu_copy(khub_gpu *gpu, const khub_tensor *to, khub_gpu *from_gpu, const khub_tensor *from,
+                  khub_error *err)
+{
+    int64_t n = bytes_of(gpu, "khub_gpu_copy", to, from, err);
+    int rc = n < 0 ? KHUB_E_INVAL : khub__given("khub_gpu_copy", from_gpu != NULL, err);
+    if (rc != KHUB_OK) return rc;
+    if (gpu->driver != from_gpu->driver)
+        return khub__fail(err, KHUB_E_INVAL, "khub_gpu_copy: from %s to %s, which have other drivers",
+                          from_gpu->name, gpu->name);
+    if (from_gpu != gpu) rc = khub_gpu_synchronize(from_gpu, err);
+    if (rc == KHUB_OK && n) rc = copy(gpu, first_byte(to), from_gpu, first_byte(from), (size_t)n, err);
+    return rc == KHUB_OK && from_gpu != gpu ? khub_gpu_synchronize(gpu, err) : rc;
+}
+
+double khub__gpu_flops(const khub_gpu *gpu)
+{
+    return gpu->driver->flops(gpu->index);
 }
 
 int khub_gpu_synchronize(khub_gpu *gpu, khub_error *err)
@@ -166,7 +196,7 @@ int khub_gpu_synchronize(khub_gpu *gpu, khub_error *err)
     int rc = khub__given("khub_gpu_synchronize", gpu != NULL, err);
     if (rc == KHUB_OK) rc = khub__gpu_enter(gpu, &before, err);
     if (rc != KHUB_OK) return rc;
-    int code = gpu->driver->synchronize(gpu->stream);
+    int code = gpu->driver->calls->synchronize(gpu->stream);
     khub__gpu_leave(gpu, before);
     if (code) return khub__gpu_fail(gpu, code, "waiting for it", err);
     gpu->pending_count = 0;
@@ -177,7 +207,7 @@ int khub_gpu_synchronize(khub_gpu *gpu, khub_error *err)
 static int write_board(khub_gpu *gpu, khub_error *err)
 {
     ON_DEVICE(gpu, "calling a function", err,
-              gpu->driver->set(gpu->board_address, gpu->last, 1, gpu->stream));
+              gpu->driver->calls->set(gpu->board_address, gpu->last, 1, gpu->stream));
 }
 
 int khub__gpu_note(khub_gpu *gpu, const char *what, khub_error *err)
@@ -222,7 +252,8 @@ struct khub_gpu_event {
 
 static int make_event(khub_gpu_event *event, khub_error *err)
 {
-    ON_DEVICE(event->gpu, "making an event", err, event->gpu->driver->event_new(&event->event));
+    ON_DEVICE(event->gpu, "making an event", err,
+              event->gpu->driver->calls->event_new(&event->event, GPU_EVENT_DEFAULT));
 }
 
 int khub_gpu_event_new(khub_gpu_event **out, khub_gpu *gpu, khub_error *err)
@@ -244,7 +275,7 @@ void khub_gpu_event_free(khub_gpu_event *event)
     void *before;
     if (!event) return;
     if (event->gpu->driver->enter(event->gpu->context, &before) == 0) {
-        event->gpu->driver->event_free(event->event);
+        event->gpu->driver->calls->event_free(event->event);
         khub__gpu_leave(event->gpu, before);
     }
     khub__free(event);
@@ -253,12 +284,19 @@ void khub_gpu_event_free(khub_gpu_event *event)
 int khub_gpu_event_record(khub_gpu_event *event, khub_error *err)
 {
     ON_DEVICE(event->gpu, "recording an event", err,
-              event->gpu->driver->event_record(event->event, event->gpu->stream));
+              event->gpu->driver->calls->event_record(event->event, event->gpu->stream));
+}
+
+static int wait_and_measure(float *ms, const khub_gpu_event *start, const khub_gpu_event *end)
+{
+    const khub__gpu_calls *calls = end->gpu->driver->calls;
+    int code = calls->event_wait(end->event);
+    return code ? code : calls->event_elapsed(ms, start->event, end->event);
 }
 
 static int measure(float *ms, khub_gpu_event *start, khub_gpu_event *end, khub_error *err)
 {
-    ON_DEVICE(end->gpu, "measuring time", err, end->gpu->driver->event_elapsed(ms, start->event, end->event));
+    ON_DEVICE(end->gpu, "measuring time", err, wait_and_measure(ms, start, end));
 }
 
 int khub_gpu_event_elapsed(double *ms, khub_gpu_event *start, khub_gpu_event *end, khub_error *err)

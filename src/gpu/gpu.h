@@ -48,6 +48,9 @@ void khub__gpu_free(khub_gpu *gpu, void *memory);
 /* All its bytes become 0, on the stream. As khub_gpu_put. */
 int khub__gpu_clear(khub_gpu *gpu, const khub_gpu_array *array, khub_error *err);
 
+/* What the device can do at most, as khub__gpu_driver.flops. */
+double khub__gpu_flops(const khub_gpu *gpu);
+
 /* One user more, one less; with the last it is freed. Any thread. */
 void khub__gpu_keep(khub_gpu *gpu);
 void khub__gpu_drop(khub_gpu *gpu);

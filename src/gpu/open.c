@@ -58,8 +58,10 @@ static int open_stream(khub_gpu *gpu, khub_error *err)
     void *before;
     int rc = khub__gpu_enter(gpu, &before, err);
     if (rc != KHUB_OK) return rc;
-    int code = gpu->driver->stream_new(&gpu->stream);
-    if (code == 0) code = gpu->driver->board_new(&gpu->board, &gpu->board_address);
+    const khub__gpu_calls *calls = gpu->driver->calls;
+    int code = calls->stream_new(&gpu->stream, GPU_STREAM_DEFAULT);
+    if (code == 0) code = calls->host_alloc(&gpu->board, sizeof(unsigned), GPU_HOST_PORTABLE_MAPPED);
+    if (code == 0) code = calls->host_address(&gpu->board_address, gpu->board, 0);
     if (code == 0) *(volatile unsigned *)gpu->board = 0;
     khub__gpu_leave(gpu, before);
     return code ? khub__gpu_fail(gpu, code, "making a stream", err) : KHUB_OK;
@@ -67,7 +69,8 @@ static int open_stream(khub_gpu *gpu, khub_error *err)
 
 static int open_device(khub_gpu *gpu, khub_error *err)
 {
-    int count = 0, code = gpu->driver->start(&count);
+    int count = 0, code = gpu->driver->calls->init(0);
+    if (code == 0) code = gpu->driver->calls->count(&count);
     if (code == GPU_NO_DEVICE || (code == 0 && (gpu->index >= count || gpu->index < 0)))
         return khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no such device: the driver has %d", gpu->name,
                           code ? 0 : count);
@@ -143,8 +146,8 @@ static void close_device(khub_gpu *gpu)
 {
     void *before = NULL;
     int entered = gpu->driver->enter(gpu->context, &before) == 0;
-    if (gpu->board) gpu->driver->board_free(gpu->board);
-    if (gpu->stream) gpu->driver->stream_free(gpu->stream);
+    if (gpu->board) gpu->driver->calls->host_free(gpu->board);
+    if (gpu->stream) gpu->driver->calls->stream_free(gpu->stream);
     if (entered) gpu->driver->leave(before);
     gpu->driver->close(gpu->index);
 }

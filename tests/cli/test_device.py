@@ -13,6 +13,7 @@ from fakes import REPOS, khub
 DRIVERS = pathlib.Path(os.environ["KHUB_BINARY"], "tests", "drivers")
 GPU = REPOS / "gpu"
 TWO = "version 13000\ndevice Fake Hopper|9.0|1073741824|70\ndevice Fake Hopper|9.0|1073741824|71\n"
+ROCM = "version 60443484\nlayout 1160 1472\n" + 2 * "device AMD Instinct MI300X|gfx942:sramecc+:xnack-|206158430208|0\n"
 LEFT = ["left memory 0", "left streams 0", "left events 0"]
 
 
@@ -26,7 +27,7 @@ class Machine:
     def run(self, *arguments, described=TWO, library=DRIVERS / "libcuda.so.1", reports=LEFT):
         driver = self.folder / "driver"
         driver.mkdir(exist_ok=True)
-        shutil.copy(library, driver / "libcuda.so.1")
+        shutil.copy(library, driver / library.name)
         (driver / "driver").write_text(described)
         self.log.unlink(missing_ok=True)
         env = {"LD_LIBRARY_PATH": str(driver), "FAKE_DRIVER_LOG": str(self.log), "XDG_CACHE_HOME": str(self.folder / "cache"),
@@ -65,6 +66,16 @@ def test_there_and_back(machine, device):
     done = machine.call("add_one", "out=float32[2,3]", "x.npy", *device)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     np.testing.assert_array_equal(np.load(machine.folder / "out.npy"), machine.x + 1)
+
+
+@pytest.mark.parametrize("device", [[], ["--device", "rocm:1"]])
+def test_there_and_back_over_rocm(machine, device):
+    how = {"described": ROCM, "library": DRIVERS / "libamdhip64.so.6", "reports": []}  # a HIP device isn't given up
+    done = machine.call("add_one", "out=float32[2,3]", "x.npy", *device, **how)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    np.testing.assert_array_equal(np.load(machine.folder / "out.npy"), machine.x + 1)
+    done = machine.call("add_two", "x.npy", "-o", ".", *device, **how)
+    np.testing.assert_array_equal(np.load(machine.folder / "result.npy"), machine.x + 2)
 
 
 def test_a_tensor_that_the_function_allocates(machine):

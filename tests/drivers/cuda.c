@@ -27,6 +27,9 @@ int cuMemAlloc_v2(unsigned long long *address, size_t bytes);
 int cuMemFree_v2(unsigned long long address);
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *stream);
 int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *stream);
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, void *stream);
+int cuMemcpyPeerAsync(unsigned long long to, void *to_context, unsigned long long from, void *from_context,
+                      size_t bytes, void *stream);
 int cuMemsetD32Async(unsigned long long to, unsigned value, size_t count, void *stream);
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags);
 int cuMemFreeHost(void *memory);
@@ -80,6 +83,10 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
         *value = atoi(capability);
     else if (attribute == 76)
         *value = dot ? atoi(dot + 1) : 0;
+    else if (attribute == 13)
+        *value = number("clock", 1000000); /* kHz */
+    else if (attribute == 16)
+        *value = number("multiprocessors", 10);
     else
         return 1;
     return act("cuDeviceGetAttribute", 0);
@@ -170,6 +177,21 @@ int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *
 {
     int rc = called("cuMemcpyDtoHAsync_v2");
     return rc ? rc : copy_out(to, (uintptr_t)from, bytes, stream);
+}
+
+int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, void *stream)
+{
+    int rc = called("cuMemcpyDtoDAsync_v2");
+    return rc ? rc : copy_across((uintptr_t)to, current, (uintptr_t)from, current, bytes, stream);
+}
+
+int cuMemcpyPeerAsync(unsigned long long to, void *to_context, unsigned long long from, void *from_context,
+                      size_t bytes, void *stream)
+{
+    int rc = called("cuMemcpyPeerAsync");
+    return rc ? rc
+              : copy_across((uintptr_t)to, (int)(uintptr_t)to_context, (uintptr_t)from,
+                            (int)(uintptr_t)from_context, bytes, stream);
 }
 
 int cuMemsetD32Async(unsigned long long to, unsigned value, size_t count, void *stream)

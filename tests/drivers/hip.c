@@ -28,6 +28,9 @@ int hipMalloc(void **address, size_t bytes);
 int hipFree(void *address);
 int hipMemcpyHtoDAsync(void *to, const void *from, size_t bytes, void *stream);
 int hipMemcpyDtoHAsync(void *to, void *from, size_t bytes, void *stream);
+int hipMemcpyDtoDAsync(void *to, void *from, size_t bytes, void *stream);
+int hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                       void *stream);
 int hipMemsetD32Async(void *to, int value, size_t count, void *stream);
 int hipHostMalloc(void **memory, size_t bytes, unsigned flags);
 int hipHostFree(void *memory);
@@ -137,6 +140,19 @@ int hipMemcpyDtoHAsync(void *to, void *from, size_t bytes, void *stream)
     int rc = called("hipMemcpyDtoHAsync");
     if (rc) return rc;
     return copy_out(to, (uintptr_t)from, bytes, stream);
+}
+
+int hipMemcpyDtoDAsync(void *to, void *from, size_t bytes, void *stream)
+{
+    int rc = called("hipMemcpyDtoDAsync");
+    return rc ? rc : copy_across((uintptr_t)to, current, (uintptr_t)from, current, bytes, stream);
+}
+
+int hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, void *stream)
+{
+    int rc = called("hipMemcpyPeerAsync");
+    return rc ? rc
+              : copy_across((uintptr_t)to, to_device + 1, (uintptr_t)from, from_device + 1, bytes, stream);
 }
 
 int hipMemsetD32Async(void *to, int value, size_t count, void *stream)

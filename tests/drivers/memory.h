@@ -112,6 +112,16 @@ static int copy_out(void *to, uintptr_t from, size_t bytes, void *stream)
     return put_on(stream, (fake_operation){.to = to, .from = host_of(from), .bytes = bytes});
 }
 
+/* Between devices `to_device` and `from_device` (numbers from 1; a block isn't said to be any one's). */
+static int copy_across(uintptr_t to, int to_device, uintptr_t from, int from_device, size_t bytes,
+                       void *stream)
+{
+    if (to_device != current || from_device < 1 || from_device > devices())
+        return fault("copied on another device");
+    if (!block_of(to, bytes) || !block_of(from, bytes)) return fault("copied where there is no memory");
+    return put_on(stream, (fake_operation){.to = host_of(to), .from = host_of(from), .bytes = bytes});
+}
+
 static int set_words(uintptr_t to, unsigned value, size_t count, void *stream)
 {
     if (!count || !block_of(to, 4 * count)) return fault("set where there is no memory");

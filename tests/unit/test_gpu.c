@@ -9,17 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A machine with both kinds. */
 static int open_gpu(khub_gpu **gpu, const char *name, khub_error *err)
 {
     char json[4096];
     khub_platform *platform;
-    int is_rocm = !strncmp(name, "rocm", 4);
+    const char *binary = getenv("KHUB_BINARY");
     snprintf(
         json, sizeof(json),
-        "{\"os\":\"linux\",\"arch\":\"x86_64\",\"backend\":\"%s\",\"tvm_ffi\":\"0.1\",\"accelerators\":"
-        "[{\"backend\":\"%s\",\"presence\":\"found\",\"version\":\"%s\",\"path\":\"%s/tests/drivers/%s\"}]}",
-        is_rocm ? "rocm64" : "cu130", is_rocm ? "rocm" : "cuda", is_rocm ? "6.4" : "13.0",
-        getenv("KHUB_BINARY"), is_rocm ? "libamdhip64.so.6" : "libcuda.so.1");
+        "{\"os\":\"linux\",\"arch\":\"x86_64\",\"backend\":\"cu130\",\"tvm_ffi\":\"0.1\",\"accelerators\":["
+        "{\"backend\":\"cuda\",\"presence\":\"found\",\"version\":\"13.0\",\"path\":\"%s/tests/drivers/"
+        "libcuda.so.1\"},"
+        "{\"backend\":\"rocm\",\"presence\":\"found\",\"version\":\"6.4\",\"path\":\"%s/tests/drivers/"
+        "libamdhip64.so.6\"}]}",
+        binary, binary);
     ck_khub_ok(khub_platform_parse(&platform, json, strlen(json), "fake", err), err);
     int rc = khub_gpu_open(gpu, name, platform, err);
     khub_platform_free(platform);
@@ -132,6 +135,76 @@ START_TEST(rocm_is_alike)
 }
 END_TEST
 
+static const int64_t two[] = {2};
+
+static void hold(khub_gpu_array *array, khub_gpu *gpu, const float *numbers)
+{
+    khub_error err = {0};
+    const khub_tensor from = khub_tensor_f32((float *)(uintptr_t)numbers, 1, two);
+    ck_khub_ok(khub_gpu_array_new(array, gpu, &from, &err), &err);
+    ck_khub_ok(khub_gpu_put(gpu, &array->tensor, &from, &err), &err);
+}
+
+static void expect(khub_gpu *gpu, const khub_gpu_array *array, float first)
+{
+    khub_error err = {0};
+    float back[2];
+    const khub_tensor to = khub_tensor_f32(back, 1, two);
+    ck_khub_ok(khub_gpu_take(gpu, &to, &array->tensor, &err), &err);
+    ck_khub_ok(khub_gpu_synchronize(gpu, &err), &err);
+    ck_assert_float_eq(back[0], first);
+    ck_assert_float_eq(back[1], first + 1);
+}
+
+/* Each device has its own stream, so what is on the other's must be waited for. */
+START_TEST(from_device_to_device)
+{
+    static const float one[] = {1, 2}, five[] = {5, 6};
+    static const char *const names[][2] = {{"cuda:0", "cuda:1"}, {"rocm:0", "rocm:1"}};
+    for (size_t i = 0; i < 2; i++) {
+        khub_gpu *a, *b;
+        khub_gpu_array here, there, again;
+        khub_error err = {0};
+        ck_khub_ok(open_gpu(&a, names[i][0], &err), &err);
+        ck_khub_ok(open_gpu(&b, names[i][1], &err), &err);
+        hold(&here, a, one);
+        hold(&again, a, five);
+        hold(&there, b, five);
+        ck_khub_ok(khub_gpu_copy(b, &there.tensor, a, &here.tensor, &err), &err);
+        ck_khub_ok(khub_gpu_copy(a, &again.tensor, a, &here.tensor, &err), &err);
+        expect(b, &there, 1);
+        expect(a, &again, 1);
+        khub_gpu_array_free(&here);
+        khub_gpu_array_free(&there);
+        khub_gpu_array_free(&again);
+        khub_gpu_close(a);
+        khub_gpu_close(b);
+    }
+}
+END_TEST
+
+START_TEST(what_cant_be_copied_over)
+{
+    static const float one[] = {1, 2};
+    khub_gpu *a, *b;
+    khub_gpu_array here, there;
+    khub_error err = {0};
+    ck_khub_ok(open_gpu(&a, "cuda", &err), &err);
+    ck_khub_ok(open_gpu(&b, "rocm", &err), &err);
+    hold(&here, a, one);
+    hold(&there, b, one);
+    ck_khub_fails(khub_gpu_copy(b, &there.tensor, a, &here.tensor, &err), &err, KHUB_E_INVAL,
+                  "from cuda:0 to rocm:0, which have other drivers");
+    const int64_t one_extent = 1;
+    there.tensor.shape = (int64_t *)(uintptr_t)&one_extent;
+    ck_khub_fails(khub_gpu_copy(b, &there.tensor, b, &here.tensor, &err), &err, KHUB_E_INVAL, "of one size");
+    khub_gpu_array_free(&here);
+    khub_gpu_array_free(&there);
+    khub_gpu_close(a);
+    khub_gpu_close(b);
+}
+END_TEST
+
 START_TEST(names_that_are_none)
 {
     khub_gpu *gpu;
@@ -149,4 +222,5 @@ START_TEST(names_that_are_none)
 }
 END_TEST
 
-UNIT("gpu", the_first_that_failed_is_named, time_between_events, rocm_is_alike, names_that_are_none)
+UNIT("gpu", the_first_that_failed_is_named, time_between_events, rocm_is_alike, from_device_to_device,
+     what_cant_be_copied_over, names_that_are_none)
