@@ -1,5 +1,8 @@
 """From the start of a process to the first result of a Torch kernel on the CPU (tests/torch_kernels): khub call, beside Python's import torch with
-the same call, and beside a program that does nothing but have libtorch_cpu in its process. Goal: at most 0.35 s. Peak memory is the process's; khub's own, without a Torch kernel, stands beside it."""
+the same call, and beside a program that does nothing but have libtorch_cpu in its process. Goal: at most 0.35 s. Peak memory is the process's; khub's own, without a Torch kernel, stands beside it.
+
+Then a model whose layers PyTorch's operators and khub's own do in turns, on all processors: with libtorch's threads asleep between operators, as khub embed has them, and
+looking for work, as OpenMP has them by itself. Processor seconds tell what that costs whatever else the machine does."""
 
 import os
 import pathlib
@@ -30,6 +33,31 @@ def run(command, null, **env):
     return time.perf_counter() - start, usage.ru_maxrss * 1024 / 1e6
 
 
+def model(folder, null):
+    """No other --threads than the processors are."""
+    lines = os.path.join(folder, "lines.txt")
+    pathlib.Path(lines).write_text("a sentence of some words that is neither short nor long " * 4 + "\n" + "another one\n" * 31)
+    processors = len(os.sched_getaffinity(0))
+    command = [KHUB, "-q", "embed", "--model", os.environ["KHUB_MODEL"], "--file", lines, "--standard"]
+    ways = {
+        "khub's own layers": (["khub", "--threads", str(processors)], {}),
+        "PyTorch's, one thread": (["torch", "--threads", "1"], {}),
+        "PyTorch's": (["torch", "--threads", str(processors)], {}),
+        "PyTorch's, OMP_WAIT_POLICY=active": (["torch", "--threads", str(processors)], {"OMP_WAIT_POLICY": "active"}),
+    }
+    taken = {name: [] for name in ways}
+    for _ in range(5):
+        for name, (more, env) in ways.items():
+            before = os.times()
+            seconds, _ = run([*command, *more], null.fileno(), **env)
+            after = os.times()
+            taken[name].append((seconds, after.children_user + after.children_system - before.children_user - before.children_system))
+    print(f"\n32 texts by a model of 6 layers, {processors} threads\n{'':34}{'best':>8}{'median':>9}{'processor, best':>17}")
+    for name, all in taken.items():
+        times = [t for t, _ in all]
+        print(f"{name:34}{min(times):7.3f}s{statistics.median(times):8.3f}s{min(p for _, p in all):16.3f}s")
+
+
 def main():
     import numpy
 
@@ -56,6 +84,7 @@ def main():
         for name, all in taken.items():
             times = [t for t, _ in all[1:]]
             print(f"{name:34}{min(times):7.3f}s{statistics.median(times):8.3f}s{min(m for _, m in all):7.0f} MB")
+        model(folder, null)
 
 
 main()

@@ -148,6 +148,10 @@ void cli_leave(int status);
 /* Before all else in main: standard streams and signals as the command needs them. */
 void cli_prepare(void);
 
+/* Before libraries with threads of OpenMP's (libtorch, kernels) are opened by a command that computes with
+ * khub's own threads in between: theirs sleep when they have nothing to do. What the caller set stays. */
+void cli_share_processors(void);
+
 /* 1 when what is written to `file` is shown to a person. */
 int cli_is_terminal(FILE *file);
 

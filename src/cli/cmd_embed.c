@@ -408,6 +408,7 @@ static int run(int argc, char **argv)
     };
     khub_error err = {0};
     char *joined;
+    cli_share_processors();
     argc = join_mapping_word(argc, argv, &joined);
     int count = argc < 0 ? -1 : cli_options(argc, argv, options, sizeof(options) / sizeof(*options));
     job.texts = argv + 1;

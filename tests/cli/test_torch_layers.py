@@ -46,6 +46,33 @@ def test_a_model():
     assert done.returncode == 1 and "/nowhere" in done.stderr
 
 
+def tasks(pid):
+    """How many threads a process and its children have."""
+    threads = os.listdir(f"/proc/{pid}/task")
+    children = (int(child) for t in threads for child in pathlib.Path(f"/proc/{pid}/task/{t}/children").read_text().split())
+    return len(threads) + sum(map(tasks, children))
+
+
+def test_threads():
+    """libtorch has as many as --threads says. The command is two processes, of one thread each with --threads 1; with 3 khub has two more and OpenMP two.
+    Counted when the first vector arrives, and while more of them than a pipe holds wait to be read."""
+    for threads, least, most in (1, 2, 2), (3, 6, 99):
+        command = [KHUB, "embed", "--model", MODEL, "--standard", "torch", "--threads", str(threads), *["a sentence of some words " * 8] * 32]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=WITH_TORCH) as embed:
+            assert embed.stdout.read(1) == b"["
+            count = tasks(embed.pid)
+            embed.stdout.read()
+        assert embed.returncode == 0 and least <= count <= most, (threads, count)
+
+
+def test_openmp_does_not_look_for_work():
+    """libgomp says by what it was set up. What the caller wants stays."""
+    for setting, shown in {None: "0", "GOMP_SPINCOUNT=77": "77", "OMP_WAIT_POLICY=active": "30000000000"}.items():
+        env = {**WITH_TORCH, "OMP_DISPLAY_ENV": "verbose", **dict([setting.split("=")] if setting else [])}
+        done = khub("embed", "--model", MODEL, "--standard", "torch", "x", env=env)
+        assert done.returncode == 0 and f"GOMP_SPINCOUNT = '{shown}'" in done.stderr, (setting, done.stderr)
+
+
 def test_a_kernel_that_gives_its_output_back(tmp_path):
     repository = shutil.copytree(FULL, tmp_path / "full")
     (build,) = (repository / "build").iterdir()

@@ -33,6 +33,12 @@ void cli_prepare(void)
     set_signals();
 }
 
+/* libgomp's threads otherwise look for work for milliseconds, on processors that ours work on then. */
+void cli_share_processors(void)
+{
+    if (!getenv("GOMP_SPINCOUNT")) setenv("OMP_WAIT_POLICY", "passive", 0);
+}
+
 void cli_leave(int status)
 {
     if (!KHUB_SANITIZED) _exit(status);
