@@ -6,7 +6,9 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "kernel/local_kernels.h"
+#include "kernel/machine.h"
 #include "kernel/metadata.h"
+#include "platform/platform.h"
 #include "trust/signed.h"
 #include "variant/archs.h"
 #include "variant/choice.h"
@@ -325,15 +327,43 @@ static int look_at_metadata(void *user, khub__verdict *verdict, const char *text
     return rc == KHUB_E_NOMEM ? khub__fail(err, rc, "%s", why.message) : KHUB_OK;
 }
 
+static int choose_for(khub_choice **out, const khub__repository *repository, const khub_platform *platform,
+                      khub_error *err)
+{
+    look_context context = {repository, platform};
+    return khub__choose(out, (const char *const *)repository->names, repository->count, platform,
+                        look_at_metadata, &context, err);
+}
+
+/* khub's own are for every machine: without a build for its accelerator the CPU's, unless the backend was
+ * asked for by name. */
+static int choose_for_cpu(khub_choice **out, const khub__repository *repository,
+                          const khub_platform *platform, khub_error *err)
+{
+    khub_platform *cpu;
+    if (khub_choice_chosen(*out) || platform->is_selected || !khub__repository_is_built_in(repository->path))
+        return KHUB_OK;
+    int rc = khub__machine_copy(&cpu, platform, err);
+    if (rc != KHUB_OK) return rc;
+    khub_choice *choice = NULL;
+    rc = khub_platform_select(cpu, "cpu", err);
+    if (rc == KHUB_OK) rc = choose_for(&choice, repository, cpu, err);
+    if (rc == KHUB_OK) {
+        khub_choice_free(*out);
+        *out = choice;
+    }
+    khub_platform_free(cpu);
+    return rc;
+}
+
 int khub__repository_choose(khub_choice **out, const khub__repository *repository,
                             const khub_platform *platform, khub_error *err)
 {
-    look_context context = {repository, platform};
     const khub__remote *remote = repository->remote;
-    int rc = khub__choose(out, (const char *const *)repository->names, repository->count, platform,
-                          look_at_metadata, &context, err);
-    if (rc != KHUB_OK || !remote) return rc;
-    rc = khub__choice_from(*out, remote->wanted.repo.id, remote->at.commit, err);
+    *out = NULL;
+    int rc = choose_for(out, repository, platform, err);
+    if (rc == KHUB_OK && !remote) rc = choose_for_cpu(out, repository, platform, err);
+    if (rc == KHUB_OK && remote) rc = khub__choice_from(*out, remote->wanted.repo.id, remote->at.commit, err);
     if (rc == KHUB_OK) return rc;
     khub_choice_free(*out);
     *out = NULL;

@@ -253,7 +253,9 @@ int khub_platform_select(khub_platform *p, const char *text, khub_error *err)
     int missing = khub__given("khub_platform_select", p && text, err);
     if (missing != KHUB_OK) return missing;
     const char *colon = strchr(text, ':');
-    return colon ? select_device(p, text, colon, err) : select_backend(p, text, err);
+    int rc = colon ? select_device(p, text, colon, err) : select_backend(p, text, err);
+    if (rc == KHUB_OK) p->is_selected = 1;
+    return rc;
 }
 
 const char *khub_platform_about(const khub_platform *p)

@@ -21,6 +21,7 @@ struct khub_platform {
     khub__version tvm_ffi, macos;
     const char **archs; /* of the backend's devices that count, each once */
     size_t arch_count;
+    int is_selected; /* 1: somebody asked for this backend by name */
 
     /* The same in words, made by khub__platform_finish. */
     const char *backend_text; /* "cu128"; the name alone when the version is unknown */

@@ -150,7 +150,8 @@ static int backend_fits(khub__verdict *out, const khub__variant_name *name, cons
     khub__verdict_add(out, "built for backend %s, the machine's is %s",
                       khub__backend_text(name->backend, name->backend_version, text),
                       known(platform->backend_text));
-    if (!strcmp(name->backend->name, "cpu")) khub__verdict_add(out, " (ask for the backend cpu to use it)");
+    if (!strcmp(name->backend->name, "cpu"))
+        khub__verdict_add(out, " (ask for the backend cpu to use it: --backend cpu)");
     return 0;
 }
 

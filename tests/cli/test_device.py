@@ -148,3 +148,20 @@ def test_a_prepared_weight_is_the_device_s(machine):
     layer = machine.compare("gpu", "--case=float32/normal/4x33")
     assert layer["serves"] == "RMSNorm" and broken(layer) == {"returns"}  # strided rows are refused
     assert "rows that lie apart" in layer["checks"]["returns"]["what"] and layer["worst"]["worst"] <= 0.51
+
+
+def test_built_in_kernels_for_cpus_on_a_machine_with_a_gpu(machine):
+    for arguments in [["get", "khub/activation"], ["functions", "khub/softmax"], ["call", "khub/activation:relu", "out=float32[2,3]", "x.npy"]]:
+        done = machine.run(*arguments, reports=[])
+        assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(machine.folder / "out.npy"), machine.x)
+    variants = json.loads(machine.run("variants", "khub/norm", "--json", reports=[]).stdout)
+    assert "-cpu-" in variants["chosen"]
+
+
+@pytest.mark.parametrize("arguments", [["variants", "khub/norm", "--backend", "cuda"], ["get", "khub/norm", "--backend", "cuda"],
+                                       ["call", "khub/activation:relu", "out=float32[2,3]", "x.npy", "--device", "cuda:1"]])
+def test_a_gpu_that_was_asked_for_by_name(machine, arguments):
+    done = machine.run(*arguments, reports=[])
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "no build fits" in done.stderr

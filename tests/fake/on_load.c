@@ -1,4 +1,4 @@
-/* Ends the process while it is loaded, in the way that FAKE_WAY says. */
+/* Does to the process while it is loaded what FAKE_WAY says. */
 #include "fake.h"
 
 #include <signal.h>

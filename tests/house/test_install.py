@@ -53,7 +53,7 @@ def prefix(request, tmp_path):
 
 def test_pkg_config(prefix, tmp_path):
     (tmp_path / "user.c").write_text(PROGRAM)
-    env = os.environ | {"PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}
+    env = os.environ | {"PKG_CONFIG_LIBDIR": str(prefix / "lib/pkgconfig")}  # nobody else's package is needed
     flags = run("sh", "-c", f"eval printf '%s\\\\n' \"$(pkg-config --cflags --libs khub-model)\"", env=env).splitlines()
     run(*COMPILER, "-Wall", "-Wextra", "-Werror", "-o", tmp_path / "user", tmp_path / "user.c", *flags)
     assert run(tmp_path / "user", cwd=tmp_path, env=os.environ | {"LD_LIBRARY_PATH": str(prefix / "lib")}) == PRINTS

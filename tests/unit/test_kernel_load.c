@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 static int64_t ask(const khub_kernel *kernel, const char *name)
@@ -496,6 +497,27 @@ START_TEST(what_is_at_work_is_logged)
 }
 END_TEST
 
+static void on_crash(int number)
+{
+    (void)number;
+}
+
+/* libtvm_ffi would take SIGSEGV, the kernel SIGFPE. */
+START_TEST(the_program_keeps_its_handlers)
+{
+    static const int numbers[] = {SIGSEGV, SIGABRT, SIGFPE};
+    struct sigaction mine = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK}, found;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(sigaction(numbers[i], &mine, NULL), 0);
+    khub_kernel_close(fake_get("takes_handlers"));
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(sigaction(numbers[i], NULL, &found), 0);
+        ck_assert(found.sa_handler == on_crash);
+        ck_assert_int_eq(found.sa_flags & SA_ONSTACK, SA_ONSTACK);
+    }
+}
+END_TEST
+
 static void *get_good(void *user)
 {
     khub_kernel *kernel = fake_get("good");
@@ -526,4 +548,4 @@ UNIT("kernel_load", F2_undefined_symbols, F2_providers, F3_missing_library, F3_s
      F6_the_process_ends_with_live_results, F6_a_thousand_times, F7_an_error_shorter_than_the_header_says,
      F8_files_that_are_no_library, F8_for_another_machine, F8_truncated, F8_every_length_of_the_start,
      F8_without_the_function, compiled_modules_are_refused, a_library_that_was_replaced,
-     what_is_at_work_is_logged, threads_get_the_same_library)
+     what_is_at_work_is_logged, the_program_keeps_its_handlers, threads_get_the_same_library)

@@ -1,5 +1,6 @@
 #include "base/signals.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -21,9 +22,24 @@ const char *khub__signal_words(int number)
     return strsignal(number);
 }
 
+static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+enum { CRASHES = sizeof(crashes) / sizeof(*crashes) };
+
 void khub__signals_end_it(void)
 {
-    static const int numbers[] = {SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        signal(numbers[i], SIG_DFL);
+    for (int i = 0; i < CRASHES; i++)
+        signal(crashes[i], SIG_DFL);
+}
+
+void *khub__dlopen(const char *path, int flags)
+{
+    struct sigaction before[CRASHES], after;
+    for (int i = 0; i < CRASHES; i++)
+        sigaction(crashes[i], NULL, &before[i]);
+    void *handle = dlopen(path, flags);
+    for (int i = 0; i < CRASHES; i++) {
+        sigaction(crashes[i], NULL, &after);
+        if (after.sa_sigaction != before[i].sa_sigaction) sigaction(crashes[i], &before[i], NULL);
+    }
+    return handle;
 }

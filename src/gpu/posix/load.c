@@ -1,6 +1,7 @@
 #include "gpu/driver.h"
 
 #include "base/error.h"
+#include "base/signals.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -22,7 +23,7 @@ int khub__gpu_driver_load(const khub__gpu_driver *driver, const char *path, khub
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the pointers that are bound */
     pthread_mutex_lock(&lock);
     /* for good, as a driver's threads may outlive what was done with it */
-    void *library = dlopen(path ? path : driver->library, RTLD_NOW | RTLD_LOCAL);
+    void *library = khub__dlopen(path ? path : driver->library, RTLD_NOW | RTLD_LOCAL);
     int rc = library
                  ? bind(driver, library, err)
                  : khub__fail(err, KHUB_E_LOAD, "%s: the driver isn't opened: %s", driver->name, dlerror());

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/signals.h"
 #include "kernel/operators.h"
 #include "kernel/posix/elf.h"
 #include "kernel/posix/entrance.h"
@@ -117,7 +118,7 @@ static int look(int *flags, const request *r, khub_error *err)
 /* NOW: a missing symbol fails here, not in the middle of a call, where it would end the process. */
 static int open_path(void **handle, const char *path, int flags, khub_error *err)
 {
-    *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
+    *handle = khub__dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
     return *handle ? KHUB_OK : khub__loader_fail(err, path, dlerror());
 }
 
@@ -140,7 +141,7 @@ static int open_proven(void **handle, const request *r, int flags, khub_error *e
         rc = khub__fail(err, KHUB_E_UNTRUSTED, "%s: is being written to while it is loaded", r->path);
         khub__entrance_close(&entrance, NULL);
     } else if (rc == KHUB_OK) {
-        *handle = dlopen(entrance.path, RTLD_NOW | RTLD_LOCAL | flags);
+        *handle = khub__dlopen(entrance.path, RTLD_NOW | RTLD_LOCAL | flags);
         if (!*handle) rc = fail_as_real(&entrance, r->path, err);
         khub__entrance_close(&entrance, *handle);
     }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/signals.h"
 #include "kernel/machine.h"
 #include "kernel/posix/elf.h"
 #include "kernel/posix/loader_words.h"
@@ -51,7 +52,7 @@ static int load(void **handle, khub_error *err)
     if (rc == KHUB_OK) {
         khub__elf_close(&elf);
         khub__log(KHUB_LOG_DEBUG, "load", path, "loading it");
-        *handle = dlopen(path, FLAGS);
+        *handle = khub__dlopen(path, FLAGS);
         if (!*handle) rc = khub__loader_fail(err, path, dlerror());
         khub__log(KHUB_LOG_DEBUG, "loaded", path, "%s", *handle ? "loaded" : "not loaded");
     }

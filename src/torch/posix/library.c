@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/path.h"
+#include "base/signals.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -63,7 +64,7 @@ static int open_cuda(const char *path, khub_error *err)
     int rc = KHUB_OK;
     if (!real)
         rc = khub__fail_memory(err, "opening libtorch");
-    else if (!dlopen(real, RTLD_LAZY | (has_stand_in ? RTLD_GLOBAL : RTLD_LOCAL)))
+    else if (!khub__dlopen(real, RTLD_LAZY | (has_stand_in ? RTLD_GLOBAL : RTLD_LOCAL)))
         rc = fail_to_load(err, real);
     khub__free(real);
     khub__free(dir);
@@ -81,7 +82,7 @@ int khub__torch_library_open(void **out, int *was_there, const khub_library_info
     /* what brought libtorch may lack these, which kernels need */
     if (rc == KHUB_OK && (!*was_there || !dlsym(RTLD_DEFAULT, "PyModule_Create2"))) rc = open_stand_in(err);
     if (rc != KHUB_OK || *was_there) return rc;
-    *out = dlopen(from->path, FLAGS);
+    *out = khub__dlopen(from->path, FLAGS);
     return *out ? KHUB_OK : fail_to_load(err, from->path);
 }
 
