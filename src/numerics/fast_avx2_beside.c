@@ -52,7 +52,7 @@ KHUB__INLINE void take_four(beside *to, const khub__bounds *worst, khub__format 
                              _mm256_cmpeq_epi64(_mm256_castpd_si256(a), _mm256_castpd_si256(with_sign)),
                              _mm256_castpd_si256(_mm256_cmp_pd(a, with_sign, _CMP_EQ_OQ))};
     to->most = _mm256_max_pd(to->most, _mm256_max_pd(rounded, khub__sizes_of(a)));
-    khub__lanes_take_four(&to->lanes, worst, &four);
+    khub__lanes_take_four(&to->lanes, worst, &four, w.bytes == 8);
 }
 
 KHUB__INLINE beside add_side(const khub__bounds *worst, khub__format f, khub__format w, const char *a,

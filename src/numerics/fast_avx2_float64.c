@@ -37,7 +37,7 @@ KHUB__INLINE khub__lanes add_side(const khub__bounds *worst, const char *a, cons
         if (ask) khub__ask_for(a + i, bytes);
         if (ask) khub__ask_for(b + i, bytes);
         const khub__four pairs = four_at(a + i, b + i);
-        khub__lanes_take_four(&l, worst, &pairs);
+        khub__lanes_take_four(&l, worst, &pairs, 1);
     }
     return l;
 }
@@ -52,7 +52,7 @@ KHUB__INLINE void add_rest(khub__lanes l[2], const khub__bounds *worst, const ch
     memcpy(rest_b, b, bytes);
     for (int side = 0; side < 2; side++) {
         const khub__four pairs = four_at(rest_a + side * STEP / 2, rest_b + side * STEP / 2);
-        khub__lanes_take_four(&l[side], worst, &pairs);
+        khub__lanes_take_four(&l[side], worst, &pairs, 1);
         l[side].top_a = before[side].top_a, l[side].top_b = before[side].top_b;
     }
 }

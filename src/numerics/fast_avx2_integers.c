@@ -324,7 +324,7 @@ KHUB__INLINE khub__lanes add_side(kind k, const khub__bounds *worst, const char 
         if (ask) khub__ask_for(a + i, bytes);
         if (ask) khub__ask_for(b + i, bytes);
         const khub__four pairs = four_at(k, a + i, b + i);
-        khub__lanes_take_four(&l, worst, &pairs);
+        khub__lanes_take_four(&l, worst, &pairs, 0);
     }
     return l;
 }
@@ -359,7 +359,7 @@ KHUB__INLINE int block_wide(kind k, khub_comparison *c, const char *a, const cha
         memcpy(rest_b, b + whole * bytes, (count - whole) * bytes);
         for (size_t side = 0; side < 2; side++) {
             const khub__four pairs_of_side = four_at(k, rest_a + side * half, rest_b + side * half);
-            khub__lanes_take_four(&l[side], &worst, &pairs_of_side);
+            khub__lanes_take_four(&l[side], &worst, &pairs_of_side, 0);
         }
         padding = 8 - count % 8;
     }

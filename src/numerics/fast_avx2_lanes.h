@@ -37,7 +37,9 @@ KHUB__INLINE khub__bounds khub__bounds_of(const khub_comparison *c)
     return (khub__bounds){_mm256_set1_pd(c->absolute.value), _mm256_set1_pd(khub__relative_bound(c))};
 }
 
-KHUB__INLINE void khub__lanes_take_four(khub__lanes *l, const khub__bounds *worst, const khub__four *p)
+/* may_be_tiny: numbers of float64 may. */
+KHUB__INLINE void khub__lanes_take_four(khub__lanes *l, const khub__bounds *worst, const khub__four *p,
+                                        int may_be_tiny)
 {
     l->ulp = _mm256_add_pd(l->ulp, p->ulp);
     l->most_ulp = _mm256_max_pd(l->most_ulp, p->ulp);
@@ -49,7 +51,10 @@ KHUB__INLINE void khub__lanes_take_four(khub__lanes *l, const khub__bounds *wors
     l->b = _mm256_add_pd(l->b, _mm256_mul_pd(p->b, p->b));
     l->top_a = _mm256_max_pd(l->top_a, p->a);
     l->top_b = _mm256_max_pd(l->top_b, p->b);
-    __m256d bound = _mm256_min_pd(worst->absolute, _mm256_mul_pd(worst->relative, khub__sizes_of(p->b)));
+    __m256d limit = _mm256_mul_pd(worst->relative, khub__sizes_of(p->b));
+    if (may_be_tiny) /* as khub__relative_limit */
+        limit = _mm256_and_pd(limit, _mm256_cmp_pd(limit, _mm256_set1_pd(KHUB__LEAST_LIMIT), _CMP_GE_OQ));
+    __m256d bound = _mm256_min_pd(worst->absolute, limit);
     l->worse = _mm256_or_pd(l->worse, _mm256_cmp_pd(p->distance, bound, _CMP_GT_OQ));
 }
 

@@ -81,7 +81,7 @@ static int has_worse(const khub_comparison *c, const khub__pairs *pairs)
     for (size_t i = 0; i < pairs->count; i++) {
         double distance = pairs->distance[i];
         worse |= (pairs->ulp[i] > ulp) | (distance > absolute) |
-                 (distance > relative * khub__size_of(pairs->b[i]));
+                 (distance > khub__relative_limit(relative, khub__size_of(pairs->b[i])));
     }
     return worse;
 }
@@ -95,7 +95,7 @@ void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs)
         keep_worse(&c->absolute, distance, c, pairs, i);
         if (b == 0)
             c->zero_missed += distance > 0;
-        else if (distance > khub__relative_bound(c) * b)
+        else if (distance > khub__relative_limit(khub__relative_bound(c), b))
             keep_worse(&c->relative, distance / b, c, pairs, i);
     }
 }

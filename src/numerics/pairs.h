@@ -70,6 +70,15 @@ void khub__pairs_worst(khub_comparison *c, const khub__pairs *pairs);
  * double: when |a - b| > bound * |b|. So every way of looking for it finds the same pair. */
 double khub__relative_bound(const khub_comparison *c);
 
+/* bound * |b|; 0 where the product may have lost bits, being near the least double: there any difference has
+ * to be divided. */
+#define KHUB__LEAST_LIMIT 0x1p-1000
+static inline double khub__relative_limit(double bound, double size_of_b)
+{
+    double limit = bound * size_of_b;
+    return limit < KHUB__LEAST_LIMIT ? 0 : limit;
+}
+
 /* Adds the totals of a block's lanes to the sums. The product follows from the squares where a and b are of
  * one size, as they nearly always are; where not, 0: khub__lanes_add_product must add it. */
 int khub__totals_add(khub_comparison *c, const double total[KHUB__LANE_SUMS]);

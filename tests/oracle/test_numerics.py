@@ -16,7 +16,7 @@ SMALL = ["bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"]
 FLOATS = ["float64", "float32", *SMALL]
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 BESIDE = [("float32", "float64")] + [(name, wide) for name in SMALL for wide in ("float32", "float64")]
-SHAPES = [(1,), (7,), (3, 5), (40, 3), (2, 3, 100), (1, 2500), (3, 1025)]
+SHAPES = [(1,), (7,), (3, 5), (40, 3), (2, 3, 100), (1, 2500), (3, 1025), (2, 4099), (37, 64), (18, 300)]
 
 
 def dtype_of(name):

@@ -153,6 +153,16 @@ START_TEST(relative_where_the_expected_is_zero)
 }
 END_TEST
 
+/* 3 * 2^-52 times 2^-1023 is no double: 2^-1073, which it is rounded to, is larger. */
+START_TEST(relative_beside_the_least_numbers)
+{
+    const double a[] = {1 + 3 * 0x1p-52, 0x1p-1023 + 0x1p-1073}, b[] = {1, 0x1p-1023};
+    khub_comparison c = compare("float64", a, b, 2);
+    ck_assert_double_eq(c.relative.value, 0x1p-50);
+    ck_assert_uint_eq(c.relative.index, 1);
+}
+END_TEST
+
 START_TEST(cosine_of_zeros)
 {
     const float zero[] = {0, -0.0f}, one[] = {1, 0}, minus[] = {-3, 0}, other[] = {0, 2};
@@ -760,7 +770,7 @@ START_TEST(misuse)
 END_TEST
 
 UNIT("numerics", by_hand, nothing_differs, classes, special_values_do_not_measure,
-     relative_where_the_expected_is_zero, cosine_of_zeros, every_pair_of_float8, neighbours,
-     beside_wider_ones, rounding_of_wider_ones, float64_by_hand, integers, argmax, argmax_of_long_rows,
-     strided_is_contiguous, broadcast, pieces_are_the_whole, sums_keep_what_is_small, merged_with_itself,
-     empty_ones, misuse)
+     relative_where_the_expected_is_zero, relative_beside_the_least_numbers, cosine_of_zeros,
+     every_pair_of_float8, neighbours, beside_wider_ones, rounding_of_wider_ones, float64_by_hand, integers,
+     argmax, argmax_of_long_rows, strided_is_contiguous, broadcast, pieces_are_the_whole,
+     sums_keep_what_is_small, merged_with_itself, empty_ones, misuse)
