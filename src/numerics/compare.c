@@ -45,6 +45,7 @@ typedef struct job {
     khub__pairs_read *read;
     const khub__fast *fast; /* NULL: none for these dtypes */
     source a, b;
+    int64_t block; /* pairs */
     khub__pairs pairs;
 } job;
 
@@ -91,8 +92,8 @@ static const khub__largest none = {INT64_MIN, 0};
 static void take_row(job *j, int64_t width)
 {
     khub__largest in_a = none, in_b = none;
-    for (int64_t from = 0; from < width; from += KHUB__BLOCK) {
-        size_t count = width - from < KHUB__BLOCK ? (size_t)(width - from) : KHUB__BLOCK;
+    for (int64_t from = 0; from < width; from += j->block) {
+        size_t count = (size_t)(width - from < j->block ? width - from : j->block);
         const void *a = next_elements(&j->a, count), *b = next_elements(&j->b, count);
         khub__tops tops;
         if (take_block(j, &tops, a, b, count)) {
@@ -137,7 +138,7 @@ static void take_short_rows(job *j, size_t rows, size_t width)
 static void take_all(job *j, const khub_tensor *a)
 {
     int64_t width = a->ndim ? a->shape[a->ndim - 1] : 1, rows = khub_tensor_count(a) / width;
-    int64_t at_once = KHUB__BLOCK / width;
+    int64_t at_once = j->block / width;
     for (int64_t row = 0; row < rows;) {
         if (at_once < 2) {
             take_row(j, width);
@@ -281,6 +282,7 @@ int khub_comparison_add(khub_comparison *sum, const khub_tensor *a, const khub_t
         j.fast = khub__fast_of(a->dtype, b->dtype);
         open_source(&j.a, a, a_reader);
         open_source(&j.b, &view, b_reader);
+        j.block = (int64_t)khub__block_of(a_reader->bytes, b_reader->bytes);
         take_all(&j, a);
     }
     derive(sum);

@@ -12,9 +12,9 @@ typedef struct khub__tops {
 } khub__tops;
 
 typedef struct khub__fast {
-    /* Adds `count` pairs, 1 to KHUB__BLOCK, to all of *c but c->count, and says what the tops are (NULL: not
-     * asked). 0: nothing was done, the block is of another kind. `read` is the dtype's own, `pairs` room for
-     * it. */
+    /* Adds `count` pairs, 1 to khub__block_of theirs, to all of *c but c->count, and says what the tops are
+     * (NULL: not asked). 0: nothing was done, the block is of another kind. `read` is the dtype's own,
+     * `pairs` room for it. */
     int (*block)(khub_comparison *c, const void *a, const void *b, size_t count, khub__pairs_read *read,
                  khub__pairs *pairs, khub__tops *tops);
     /* The place of the first element of this order, a top of theirs: of a's, and of b's. */

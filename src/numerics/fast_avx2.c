@@ -90,7 +90,7 @@ KHUB__INLINE __m256i max_of_two(__m256i v) /* signed */
 {
     return _mm256_max_epi32(_mm256_srai_epi32(_mm256_slli_epi32(v, 16), 16), _mm256_srai_epi32(v, 16));
 }
-/* `count` pairs of 16 bits, a multiple of 16 and at most KHUB__BLOCK: no lane of 16 bits counts further. */
+/* `count` pairs of 16 bits, a multiple of 16 and at most a block: no lane of 16 bits counts further. */
 KHUB__INLINE steps steps_of_16(khub__format f, const char *a, const char *b, size_t count)
 {
     const __m256i magnitude = _mm256_set1_epi16(INT16_MAX), full = _mm256_set1_epi16(-1);
@@ -140,12 +140,13 @@ KHUB__INLINE uint64_t sum_of_64(__m256i v)
     return lane[0] + lane[1] + lane[2] + lane[3];
 }
 
-/* `count` pairs of 8 bits, a multiple of 32 and at most KHUB__BLOCK. */
+/* `count` pairs of 8 bits, a multiple of 32 and at most a block: no lane of 8 bits counts further. */
 KHUB__INLINE steps steps_of_8(const char *a, const char *b, size_t count)
 {
     const __m256i magnitude = _mm256_set1_epi8(INT8_MAX), zero = _mm256_setzero_si256();
     __m256i total = zero, most = zero, same = zero, low = zero, least = _mm256_set1_epi8(-1),
             top_a = _mm256_set1_epi8(INT8_MIN), top_b = top_a;
+#pragma GCC unroll 2
     for (size_t i = 0; i < count; i += 32) {
         __m256i x = khub__load(a + i), y = khub__load(b + i);
         __m256i size_y = _mm256_and_si256(y, magnitude), equal = _mm256_cmpeq_epi8(x, y);

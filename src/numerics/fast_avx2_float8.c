@@ -2,8 +2,8 @@
  *
  * A number is m * base^f units: m from the low half of its byte, f, and its sign, from the high one. base^f
  * is 256^band times a weight of 7 bits, so in one band numbers are integers of 16 bits, and a block's sums of
- * their squares of 32. What they add up to is what adding doubles gives in any order, as long as no sum needs
- * more than a double's 53 bits. */
+ * their squares of 32 (30 * 64 at most: 128 times four squares of it are less than 2^31). What they add up to
+ * is what adding doubles gives in any order, as long as no sum needs more than a double's 53 bits. */
 #include "numerics/fast_avx2.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
@@ -58,10 +58,10 @@ typedef struct integers {
     __m256i even[BANDS], odd[BANDS];
 } integers;
 
-/* All with the sign turned where `sign` is negative. */
-KHUB__INLINE integers integers_of(const tables *t, scale s, __m256i x, __m256i size, __m256i sign)
+KHUB__INLINE integers integers_of(const tables *t, scale s, __m256i x)
 {
-    const __m256i low = _mm256_set1_epi8(15), even = _mm256_set1_epi16(0xff);
+    const __m256i low = _mm256_set1_epi8(15), even = _mm256_set1_epi16(0xff),
+                  size = _mm256_and_si256(x, _mm256_set1_epi8(INT8_MAX));
     /* less what numbers below the least normal one don't have: they are 2 m in units of half a step */
     __m256i m = _mm256_sub_epi8(_mm256_shuffle_epi8(t->m, _mm256_and_si256(x, low)),
                                 _mm256_subs_epu8(t->least_normal, size));
@@ -70,7 +70,7 @@ KHUB__INLINE integers integers_of(const tables *t, scale s, __m256i x, __m256i s
     integers n;
 #pragma GCC unroll 3
     for (int i = 0; i < s.bands; i++) {
-        __m256i weight = _mm256_sign_epi8(_mm256_shuffle_epi8(t->band[i], f), sign);
+        __m256i weight = _mm256_shuffle_epi8(t->band[i], f);
         n.even[i] = _mm256_maddubs_epi16(m_even, weight);
         n.odd[i] = _mm256_maddubs_epi16(m_odd, weight);
     }
@@ -92,8 +92,7 @@ typedef struct sums {
 
 KHUB__INLINE void add_equal(sums *to, const tables *t, scale s, __m256i x)
 {
-    const __m256i magnitude = _mm256_set1_epi8(INT8_MAX), size = _mm256_and_si256(x, magnitude);
-    const integers a = integers_of(t, s, x, size, magnitude);
+    const integers a = integers_of(t, s, x);
 #pragma GCC unroll 3
     for (int i = 0; i < s.bands; i++)
         to->a[i] = add_products(to->a[i], &a, i, &a, i);
@@ -102,10 +101,12 @@ KHUB__INLINE void add_equal(sums *to, const tables *t, scale s, __m256i x)
 KHUB__INLINE void add_pairs(sums *to, const tables *t, scale s, __m256i x, __m256i y)
 {
     const __m256i magnitude = _mm256_set1_epi8(INT8_MAX);
-    __m256i size_x = _mm256_and_si256(x, magnitude), size_y = _mm256_and_si256(y, magnitude);
-    __m256i less = _mm256_cmpgt_epi8(_mm256_sign_epi8(size_y, y), _mm256_sign_epi8(size_x, x));
-    __m256i sign = _mm256_or_si256(less, _mm256_set1_epi8(1)); /* of a - b */
-    const integers a = integers_of(t, s, x, size_x, sign), b = integers_of(t, s, y, size_y, sign);
+    __m256i order_x = _mm256_sign_epi8(_mm256_and_si256(x, magnitude), x),
+            order_y = _mm256_sign_epi8(_mm256_and_si256(y, magnitude), y);
+    /* both with the other sign where a < b, so a - b is |a - b| */
+    __m256i turned = _mm256_andnot_si256(magnitude, _mm256_cmpgt_epi8(order_y, order_x));
+    const integers a = integers_of(t, s, _mm256_xor_si256(x, turned)),
+                   b = integers_of(t, s, _mm256_xor_si256(y, turned));
     integers d;
 #pragma GCC unroll 3
     for (int i = 0; i < s.bands; i++) {
@@ -133,11 +134,10 @@ KHUB__INLINE sums sums_of(khub__format f, scale s, const char *a, const char *b,
     const tables t = tables_of(f, s);
     sums to = {0};
     size_t i = 0;
-    for (; i + 2 * STEP <= count; i += 2 * STEP) { /* the lines that processors load */
+    for (; i + STEP <= count; i += STEP) {
         khub__ask_for(a + i, count);
         khub__ask_for(b + i, count);
         add_step(&to, &t, s, a + i, b + i, equal);
-        add_step(&to, &t, s, a + i + STEP, b + i + STEP, equal);
     }
     for (; i < count; i += STEP) { /* zeros after the last ones add nothing */
         char rest_a[STEP] = {0}, rest_b[STEP] = {0};

@@ -153,7 +153,7 @@ KHUB__INLINE uint32_t most_of(kind k, __m256i v) /* unsigned */
     return (uint32_t)(largest_lane(k, keys) + (int64_t)khub__sign_bit(format_of(k)));
 }
 
-/* Whole vectors, at most KHUB__BLOCK. */
+/* Whole vectors, at most a block: 128 of them, so lanes of 8 bits count them. */
 KHUB__INLINE totals totals_of(kind k, const char *a, const char *b, size_t bytes)
 {
     const __m256i zero = _mm256_setzero_si256(), full = _mm256_set1_epi8(-1);
@@ -161,6 +161,7 @@ KHUB__INLINE totals totals_of(kind k, const char *a, const char *b, size_t bytes
     __m256i square = zero, of_a = zero, of_b = zero; /* of 8 bits */
     squares wide[3] = {{zero, zero}, {zero, zero}, {zero, zero}};
     __m256i top_a = keys_at(k, a), top_b = keys_at(k, b);
+#pragma GCC unroll 2
     for (size_t i = 0; i < bytes; i += 32) {
         __m256i x = khub__load(a + i), y = khub__load(b + i), key_x = keys_at(k, a + i),
                 key_y = keys_at(k, b + i);

@@ -141,11 +141,13 @@ KHUB__INLINE size_t khub__place_in_row(khub__format f, const char *at, size_t wi
     return khub__find(f, at, width, khub__order_in(f, khub__largest_everywhere(f, top)));
 }
 
-/* Whether the first of the largest is at the same place of both rows, of finite numbers. */
+/* Whether the first of the largest is at the same place of both rows, of finite numbers. Of wide ones it is
+ * found out earlier than at the row's end. */
 KHUB__INLINE int khub__same_place(khub__format f, const char *a, const char *b, size_t width)
 {
-    const size_t bytes = width * (size_t)f.bytes, vector = 32;
-    if (bytes < vector) return khub__place_in_short_row(f, a, width) == khub__place_in_short_row(f, b, width);
+    const size_t bytes = width * (size_t)f.bytes, vector = 32, wide = 512;
+    if (bytes < vector || bytes >= wide)
+        return khub__place_in_row(f, a, width) == khub__place_in_row(f, b, width);
     const size_t last = bytes - vector; /* what is looked at twice does no harm */
     __m256i top_a = khub__keys(f, a + last), top_b = khub__keys(f, b + last);
     for (size_t i = 0; i < last; i += vector) {
@@ -200,34 +202,42 @@ KHUB__INLINE __m256i khub__fold(khub__format f, khub__elements e, int bytes, __m
     }
 }
 
-/* The largest of each of so many rows as fill 16 bytes, there in their order and once more above. A row is
- * whole vectors. */
-KHUB__INLINE __m256i khub__tops_of(khub__format f, khub__elements e, const char *at, size_t row_bytes)
+/* The larger ones of vectors that stand for rows, of `bytes` each, in rows' order: as many as fill 16 bytes,
+ * and once more above. */
+KHUB__INLINE __m256i khub__fold_rows(khub__format f, khub__elements e, __m256i v[16])
 {
-    __m256i v[16];
-    const int rows = 16 / f.bytes;
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) {
-        const char *row = at + (size_t)r * row_bytes;
-        v[r] = khub__load(row);
-        for (size_t i = 32; i < row_bytes; i += 32)
-            v[r] = khub__larger_of(f, e, v[r], khub__load(row + i));
-    }
 #pragma GCC unroll 4
-    for (int left = rows / 2, bytes = f.bytes; left; left /= 2, bytes *= 2)
+    for (int left = 8 / f.bytes, bytes = f.bytes; left; left /= 2, bytes *= 2)
 #pragma GCC unroll 8
         for (int i = 0; i < left; i++)
             v[i] = khub__fold(f, e, bytes, v[2 * i], v[2 * i + 1]);
     return khub__larger_of(f, e, v[0], _mm256_permute2x128_si256(v[0], v[0], 1));
 }
 
-KHUB__INLINE int khub__all_positive(khub__format f, __m256i v)
+/* The largest of each of so many rows as fill 16 bytes, there in their order and once more above. A row is
+ * whole vectors. */
+KHUB__INLINE __m256i khub__tops_of(khub__format f, khub__elements e, const char *at, size_t row_bytes)
 {
-    const __m256i zero = _mm256_setzero_si256();
-    __m256i more = f.bytes == 8   ? _mm256_cmpgt_epi64(v, zero)
-                   : f.bytes == 4 ? _mm256_cmpgt_epi32(v, zero)
-                   : f.bytes == 2 ? _mm256_cmpgt_epi16(v, zero)
-                                  : _mm256_cmpgt_epi8(v, zero);
+    __m256i v[16];
+#pragma GCC unroll 16
+    for (int r = 0; r < 16 / f.bytes; r++) {
+        const char *row = at + (size_t)r * row_bytes;
+        v[r] = khub__load(row);
+#pragma GCC unroll 16
+        for (size_t i = 32; i < row_bytes; i += 32)
+            v[r] = khub__larger_of(f, e, v[r], khub__load(row + i));
+    }
+    return khub__fold_rows(f, e, v);
+}
+
+/* Whether all are positive; wider ones, whose upper half is an element: whether all of those are. */
+KHUB__INLINE int khub__all_positive(khub__format f, __m256i v, int64_t lower)
+{
+    const __m256i least = khub__everywhere(f, (uint64_t)lower);
+    __m256i more = f.bytes == 8   ? _mm256_cmpgt_epi64(v, least)
+                   : f.bytes == 4 ? _mm256_cmpgt_epi32(v, least)
+                   : f.bytes == 2 ? _mm256_cmpgt_epi16(v, least)
+                                  : _mm256_cmpgt_epi8(v, least);
     return _mm256_movemask_epi8(more) == -1;
 }
 
@@ -243,7 +253,7 @@ KHUB__INLINE int khub__firsts_of(uint64_t first[KHUB__ROWS], khub__format f, khu
     char tops[8 * KHUB__ROWS + 16];
     for (size_t r = 0; r < KHUB__ROWS; r += 16 / (size_t)f.bytes) {
         __m256i v = khub__tops_of(f, e, at + r * row_bytes, row_bytes);
-        if (e == KHUB__POSITIVE_FLOATS && !khub__all_positive(f, v)) return 0;
+        if (e == KHUB__POSITIVE_FLOATS && !khub__all_positive(f, v, 0)) return 0;
         _mm_storeu_si128((__m128i *)(void *)(tops + r * (size_t)f.bytes), _mm256_castsi256_si128(v));
     }
     for (size_t r = 0; r < KHUB__ROWS; r++, at += row_bytes) {
@@ -255,22 +265,93 @@ KHUB__INLINE int khub__firsts_of(uint64_t first[KHUB__ROWS], khub__format f, khu
     return 1;
 }
 
-/* Of rows of a, of format f, and of b, of format w, looks at so many as are 32 or 64 elements wide and come
- * KHUB__ROWS at a time, until khub__firsts_of doesn't know: how many it has looked at. Counts in *same. */
+/* How many of KHUB__ROWS rows have their first largest at the same place; -1: as khub__firsts_of's 0. */
+KHUB__INLINE int khub__same_firsts_of(khub__format f, khub__format w, khub__elements e, const char *a,
+                                      const char *b, size_t width)
+{
+    uint64_t of_a[KHUB__ROWS], of_b[KHUB__ROWS];
+    int same = 0;
+    if (!khub__firsts_of(of_a, f, e, a, width) || !khub__firsts_of(of_b, w, e, b, width)) return -1;
+    for (int r = 0; r < KHUB__ROWS; r++)
+        same += of_a[r] == of_b[r];
+    return same;
+}
+
+/* How far the elements of a vector, as unpacking to twice the bits leaves them, are from a row's end: in the
+ * lower halves, so the larger of two equal elements is the first. */
+KHUB__INLINE __m256i khub__from_end(khub__format f, size_t width, size_t i)
+{
+    __m256i of_32 = f.bytes == 1
+                        ? _mm256_setr_epi8(31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15,
+                                           14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+                        : _mm256_setr_epi16(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    int behind = (int)width - (int)(i + 32) / f.bytes; /* elements */
+    return f.bytes == 1 ? _mm256_add_epi8(of_32, _mm256_set1_epi8((char)behind))
+                        : _mm256_add_epi16(of_32, _mm256_set1_epi16((short)behind));
+}
+
+/* Of so many rows as fill 8 bytes, elements of 8 or 16 bits: each one's largest, and under it the place. */
+KHUB__INLINE __m256i khub__places_of(khub__format f, khub__elements e, const char *at, size_t width)
+{
+    const khub__format both = {.bytes = 2 * f.bytes};
+    __m256i v[16];
+#pragma GCC unroll 8
+    for (int r = 0; r < 8 / f.bytes; r++)
+#pragma GCC unroll 4
+        for (size_t i = 0; i < width * (size_t)f.bytes; i += 32) {
+            __m256i x = khub__load(at + (size_t)r * width * (size_t)f.bytes + i);
+            __m256i place = khub__from_end(f, width, i);
+            __m256i low = f.bytes == 1 ? _mm256_unpacklo_epi8(place, x) : _mm256_unpacklo_epi16(place, x);
+            __m256i high = f.bytes == 1 ? _mm256_unpackhi_epi8(place, x) : _mm256_unpackhi_epi16(place, x);
+            __m256i larger = khub__larger_of(both, e, low, high);
+            v[r] = i ? khub__larger_of(both, e, v[r], larger) : larger;
+        }
+    return khub__fold_rows(both, e, v);
+}
+
+/* As khub__same_firsts_of, of elements of 8 or 16 bits. */
+KHUB__INLINE int khub__same_places_of(khub__format f, khub__elements e, const char *a, const char *b,
+                                      size_t width)
+{
+    const size_t at_once = 8 / (size_t)f.bytes, bytes = at_once * width * (size_t)f.bytes;
+    const khub__format both = {.bytes = 2 * f.bytes};
+    const int lower = f.bytes == 1 ? UINT8_MAX : UINT16_MAX;
+    const __m256i element =
+        f.bytes == 1 ? _mm256_set1_epi16((short)0xff00) : _mm256_set1_epi32((int)0xffff0000);
+    int bits = 0;
+    for (size_t r = 0; r < KHUB__ROWS; r += at_once, a += bytes, b += bytes) {
+        __m256i x = khub__places_of(f, e, a, width), y = khub__places_of(f, e, b, width);
+        if (e == KHUB__POSITIVE_FLOATS &&
+            (!khub__all_positive(both, x, lower) || !khub__all_positive(both, y, lower)))
+            return -1;
+        __m256i same = khub__equal(both, _mm256_or_si256(x, element), _mm256_or_si256(y, element));
+        bits += __builtin_popcount((unsigned)_mm256_movemask_epi8(same));
+    }
+    return bits / (4 * f.bytes); /* each row is there twice */
+}
+
+/* Of rows of a, of format f, and of b, of format w, `width` wide, looks at KHUB__ROWS at a time, until
+ * khub__firsts_of doesn't know: how many it has looked at. Counts in *same. */
+KHUB__INLINE size_t khub__same_firsts_wide(size_t *same, khub__format f, khub__format w, khub__elements e,
+                                           const char *a, const char *b, size_t rows, size_t width)
+{
+    size_t row = 0;
+    for (; row + KHUB__ROWS <= rows; row += KHUB__ROWS) {
+        const char *at_a = a + row * width * (size_t)f.bytes, *at_b = b + row * width * (size_t)w.bytes;
+        int now = f.bytes <= 2 && f.bytes == w.bytes ? khub__same_places_of(f, e, at_a, at_b, width)
+                                                     : khub__same_firsts_of(f, w, e, at_a, at_b, width);
+        if (now < 0) break;
+        *same += (size_t)now;
+    }
+    return row;
+}
+
+/* Rows that are 32 or 64 elements wide; of others, none. */
 KHUB__INLINE size_t khub__same_firsts(size_t *same, khub__format f, khub__format w, khub__elements e,
                                       const char *a, const char *b, size_t rows, size_t width)
 {
-    uint64_t of_a[KHUB__ROWS], of_b[KHUB__ROWS];
-    size_t row = 0;
-    if (width != 32 && width != 64) return 0;
-    for (; row + KHUB__ROWS <= rows; row += KHUB__ROWS) {
-        if (!khub__firsts_of(of_a, f, e, a + row * width * (size_t)f.bytes, width) ||
-            !khub__firsts_of(of_b, w, e, b + row * width * (size_t)w.bytes, width))
-            break;
-        for (int r = 0; r < KHUB__ROWS; r++)
-            *same += of_a[r] == of_b[r];
-    }
-    return row;
+    if (width == 32) return khub__same_firsts_wide(same, f, w, e, a, b, rows, 32);
+    return width == 64 ? khub__same_firsts_wide(same, f, w, e, a, b, rows, 64) : 0;
 }
 
 KHUB__INLINE size_t khub__same_places(khub__format f, const char *a, const char *b, size_t rows, size_t width)

@@ -6,7 +6,14 @@
 
 #include <khub/numerics.h>
 
-enum { KHUB__BLOCK = 1024, KHUB__PART = 256, KHUB__LANES = 8 };
+/* A block has as many pairs as fit in 4 KiB of what is wider, but KHUB__BLOCK at least. */
+enum { KHUB__BLOCK = 1024, KHUB__BLOCK_BYTES = 4096, KHUB__PART = 256, KHUB__LANES = 8 };
+
+static inline size_t khub__block_of(size_t a_bytes, size_t b_bytes)
+{
+    size_t fit = KHUB__BLOCK_BYTES / (a_bytes > b_bytes ? a_bytes : b_bytes);
+    return fit > KHUB__BLOCK ? fit : KHUB__BLOCK;
+}
 
 /* In khub_comparison.sums. */
 enum {

@@ -146,7 +146,7 @@ START_TEST(fast_is_plain)
         khub_comparison plain = {.count = 1000}, quick = {.count = 1000};
         if (k / FAST % 2) plain.first_different = quick.first_different = 1000;
         for (unsigned round = 0; fast && round < 3; round++) { /* with what the rounds before have found */
-            size_t count = 1 + random_bits() % KHUB__BLOCK;
+            size_t count = 1 + random_bits() % khub__block_of(reader->bytes, reader->bytes);
             khub__tops tops;
             int64_t top_a, top_b;
             fill_block(a, b, reader->dtype, count, k / FAST % 32);
@@ -187,13 +187,14 @@ START_TEST(fast_float8_is_plain)
 {
     static khub__pairs pairs;
     static const khub_worst any = {.value = 1e300};
-    char a[KHUB__BLOCK], b[KHUB__BLOCK];
+    const size_t block = khub__block_of(1, 1);
+    char a[KHUB__BLOCK_BYTES], b[KHUB__BLOCK_BYTES];
     for (unsigned k = 0; k < 1000; k++) {
         const struct fast_one *one = &fast_ones[4 + k % 2];
         const khub__fast *fast = khub__fast_of(dtype_of(one->name), dtype_of(one->name));
         const khub__dtype_reader *reader = khub__dtype_reader_of(dtype_of(one->name));
         khub_comparison plain = {.ulp = any, .absolute = any, .relative = any}, quick = plain;
-        size_t count = k % 3 ? KHUB__BLOCK : 1 + random_bits() % KHUB__BLOCK;
+        size_t count = k % 3 ? block : 1 + random_bits() % block;
         khub__tops tops;
         if (!fast) continue;
         fill_float8(a, b, (unsigned)one->beyond, count, k / 2 % 4);
@@ -201,6 +202,31 @@ START_TEST(fast_float8_is_plain)
         EXPECT(fast->block(&quick, a, b, count, reader->same, &pairs, &tops), "%u", k);
         quick.count += count;
         EXPECT(memcmp(&plain, &quick, sizeof(plain)) == 0, "%s, %u, %zu pairs", one->name, k, count);
+    }
+}
+END_TEST
+
+/* The same magnitude everywhere, so each of them is once the one that fills the integers' lanes the most; b
+ * is it, or `off` steps nearer to zero. */
+START_TEST(fast_float8_in_full_lanes)
+{
+    static khub__pairs pairs;
+    static const khub_worst any = {.value = 1e300};
+    static char a[KHUB__BLOCK_BYTES], b[KHUB__BLOCK_BYTES];
+    for (unsigned k = 0; k < 2 * 128 * 2; k++) {
+        const struct fast_one *one = &fast_ones[4 + k % 2];
+        const khub__fast *fast = khub__fast_of(dtype_of(one->name), dtype_of(one->name));
+        const khub__dtype_reader *reader = khub__dtype_reader_of(dtype_of(one->name));
+        khub_comparison plain = {.ulp = any, .absolute = any, .relative = any}, quick = plain;
+        unsigned magnitude = k / 4, off = k / 2 % 2 ? 1u << one->mantissa : 0;
+        khub__tops tops;
+        if (!fast || magnitude >= one->beyond || magnitude < off) continue;
+        memset(a, (int)magnitude, sizeof(a));
+        memset(b, (int)(magnitude - off), sizeof(b));
+        take_plain(&plain, reader, a, b, sizeof(a));
+        EXPECT(fast->block(&quick, a, b, sizeof(a), reader->same, &pairs, &tops), "%u", k);
+        quick.count += sizeof(a);
+        EXPECT(memcmp(&plain, &quick, sizeof(plain)) == 0, "%s, magnitude %u", one->name, magnitude);
     }
 }
 END_TEST
@@ -338,7 +364,8 @@ START_TEST(fast_rows_are_plain)
         const char *name = fast_ones[k % FAST].name;
         const khub__fast *fast = khub__fast_of(dtype_of(name), dtype_of(name));
         const khub__dtype_reader *reader = khub__dtype_reader_of(dtype_of(name));
-        size_t width = random_width(k % 3 ? 80 : KHUB__BLOCK / 2), rows = KHUB__BLOCK / width;
+        size_t block = khub__block_of(reader->bytes, reader->bytes);
+        size_t width = random_width(k % 3 ? 80 : block / 2), rows = block / width;
         size_t bytes = width * reader->bytes, same = 0;
         fill_block(a, b, reader->dtype, rows * width, k / FAST % 32);
         for (size_t i = reader->bytes - 1; k % 5 == 0 && i < bytes; i += reader->bytes)
@@ -403,5 +430,5 @@ START_TEST(fast_beyond_the_largest)
 }
 END_TEST
 
-UNIT("numerics_fast", fast_is_plain, fast_float8_is_plain, fast_beside_is_plain, fast_beside_leaves_the_rest,
-     fast_rows_are_plain, fast_leaves_the_rest, fast_beyond_the_largest)
+UNIT("numerics_fast", fast_is_plain, fast_float8_is_plain, fast_float8_in_full_lanes, fast_beside_is_plain,
+     fast_beside_leaves_the_rest, fast_rows_are_plain, fast_leaves_the_rest, fast_beyond_the_largest)
