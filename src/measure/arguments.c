@@ -18,7 +18,7 @@ static int place(khub__arguments *out, int32_t i, const void *in, khub__placemen
 {
     const khub__case_arg *arg = &out->c->args[i];
     khub__guarded *g = &out->buffers[i];
-    int rc = khub__guarded_new(g, arg->dtype, arg->ndim, arg->shape, placement, err);
+    int rc = khub__guarded_new(g, arg->dtype, arg->ndim, arg->shape, placement, arg->is_output, err);
     if (rc == KHUB_OK && !arg->is_output) khub__guarded_put(g, in);
     return rc == KHUB_OK ? give(out, i, err) : rc;
 }
@@ -61,7 +61,7 @@ int khub__arguments_prepare(khub__arguments *arguments, int32_t at, const khub_t
     khub__mirror_free(&arguments->mirrors[at]);
     khub__guarded_free(g);
     int rc = khub__guarded_new(g, prepared->dtype, prepared->ndim, prepared->shape,
-                               aligned ? placement : KHUB__ALIGNED, err);
+                               aligned ? placement : KHUB__ALIGNED, 0, err);
     if (rc == KHUB_OK && prepared->data) khub__guarded_put(g, prepared->data);
     g->tensor.strides = NULL; /* as a slot has it */
     arguments->prepared = at;

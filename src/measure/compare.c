@@ -94,10 +94,7 @@ static int list(job *j, khub_error *err)
     int rc = split(name, &what, j->wanted, err);
     j->report->count = 0; /* of a child that ended before it came to its list's end */
     if (rc != KHUB_OK) return rc;
-    if (j->options.layer) {
-        j->inline_spec.function = what;
-        return add_layer(j, j->kernel, &j->inline_spec, err);
-    }
+    if (j->options.layer) return add_layer(j, j->kernel, &j->inline_spec, err);
     if (what[0]) {
         rc = khub_kernel_layer(&spec, j->kernel, what, err);
         return rc == KHUB_OK ? add_layer(j, j->kernel, spec, err) : rc;
@@ -338,6 +335,19 @@ static int check_layer(const char *layer, const khub_compare_options *options, k
     return options->case_name ? khub__case_parse(&c, def, options->case_name, 0, err) : KHUB_OK;
 }
 
+/* The function behind the kernel's colon serves options.layer. */
+static int take_layer(job *j, khub_error *err)
+{
+    char name[NAME];
+    khub_layer_spec *spec = &j->inline_spec;
+    int rc = check_layer(j->options.layer, &j->options, err);
+    spec->layer = j->options.layer;
+    spec->args = j->options.args;
+    while (spec->args && spec->args[spec->arg_count])
+        spec->arg_count++;
+    return rc == KHUB_OK ? split(name, &spec->function, j->wanted, err) : rc;
+}
+
 int khub_compare(khub_compare_report **out, const char *kernel, const char *other,
                  const khub_compare_options *options, khub_error *err)
 {
@@ -346,13 +356,7 @@ int khub_compare(khub_compare_report **out, const char *kernel, const char *othe
     if (out) *out = NULL;
     if (rc == KHUB_OK) rc = start(&j, options, err);
     if (rc != KHUB_OK) return rc;
-    if (j.options.layer) {
-        rc = check_layer(j.options.layer, &j.options, err);
-        j.inline_spec.layer = j.options.layer;
-        j.inline_spec.args = j.options.args;
-        while (j.options.args && j.options.args[j.inline_spec.arg_count])
-            j.inline_spec.arg_count++;
-    }
+    if (j.options.layer) rc = take_layer(&j, err);
     if (rc == KHUB_OK) return compare(out, &j, err);
     khub_compare_free(j.report);
     return rc;

@@ -19,6 +19,7 @@ typedef enum khub__placement {
 typedef struct khub__guarded {
     khub_tensor tensor; /* data NULL when there are no elements */
     int64_t shape[KHUB_MAX_NDIM], strides[KHUB_MAX_NDIM];
+    int is_output;
     char *region; /* guard page, memory, guard page */
     size_t region_bytes, page;
     int frozen;   /* it can't be written */
@@ -28,10 +29,11 @@ typedef struct khub__guarded {
     size_t width, pitch;
 } khub__guarded;
 
-/* Slack and elements hold a pattern that is a NaN in every float dtype. *out is freed by the caller whatever
- * happens. KHUB_E_NOMEM. */
+/* Slack and elements hold a pattern that is a NaN in every float dtype, another one in outputs: what a
+ * function takes from between the rows of an input and leaves between those of an output is seen. *out is
+ * freed by the caller whatever happens. KHUB_E_NOMEM. */
 int khub__guarded_new(khub__guarded *out, khub_dtype dtype, int32_t ndim, const int64_t *shape,
-                      khub__placement placement, khub_error *err);
+                      khub__placement placement, int is_output, khub_error *err);
 void khub__guarded_free(khub__guarded *guarded);
 
 /* Copies all elements from (to) compact memory, row-major. */

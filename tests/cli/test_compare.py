@@ -49,6 +49,7 @@ LIES = [
     ("writes_before", "memory", "wrote before the start of out (byte -2 from its first)"),
     ("alignment", "places", "with memory that ends where its tensors do"),
     ("strides", "places", "with rows that lie apart"),
+    ("strides", "memory", "wrote between the rows of out (byte 66 from its first)"),
     ("in_place", "places", "out[0] is 0 in the memory of the input, 1.6484375 otherwise"),
     ("batch", "batches", "out[0] is 1.6484375 alone, 1.65625 otherwise"),
     ("threads", "threads", "beside other threads' calls"),
@@ -62,7 +63,7 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize("lie, check, words", LIES, ids=[lie for lie, *_ in LIES])
+@pytest.mark.parametrize("lie, check, words", LIES, ids=["-".join(lie[:2]) for lie in LIES])
 def test_a_lie(lie, check, words):
     layer = liar(lie, *["--timeout=1"] * (lie == "hangs"))
     assert check in broken(layer)
@@ -98,6 +99,12 @@ def test_a_kernel_that_prints():
     assert broken(liar("prints", status=0)) == set()
 
 
+def test_a_function_that_crashes():
+    """What the caller said of it holds in the process that goes on, too."""
+    (layer,) = compare(f"{REPOS}/liar_crashes:relu", "--layer=ReLU", "--dtype=bfloat16", status=1)
+    assert layer["error"] is None and layer["cases"] > 20 and "SIGABRT" in layer["checks"]["returns"]["what"]
+
+
 def test_no_call_succeeds():
     """Nothing was compared: no success."""
     run = khub("compare", f"{REPOS}/good:scale", "--layer=ReLU", "--case=float32/normal/3x5")
@@ -116,10 +123,12 @@ def test_N2_the_largest_of_a_row():
     (layer,) = compare(f"{REPOS}/liar_honest:relu", "--layer=SiLU", "--case=float32/normal/9x384")
     (row,) = layer["rows"]
     assert (row["rows"], row["argmax_same"]) == (9, 9) and row["kernel"]["absolute"] > 0.2 and row["kernel"]["relative"] > 0.9
-    (layer,) = compare(f"{REPOS}/good:add_one", "--layer=SiLU", "--case=float32/normal/9x384")
+    (layer,) = compare(f"{REPOS}/good:add_one", "--layer=SiLU", "--case=float32/normal/9x384", status=1)
     assert layer["rows"][0]["rows"] == 9
+    assert broken(layer) == {"memory", "places", "identical"}  # it takes strided rows for neighbours
     run = khub("compare", f"{REPOS}/liar_honest:relu", "--layer=SiLU", "--case=float32/normal/9x384")
     assert "the largest of a row is at the same place in 9 of 9 rows" in run.stdout
+    assert "float32: normal results are 0." in run.stdout
 
 
 def test_other_layers_go_on(tmp_path):

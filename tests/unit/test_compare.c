@@ -316,7 +316,7 @@ START_TEST(every_way_to_end)
     khub_error err = {0};
     shared = khub__shared_new(sizeof(*shared));
     ck_assert_ptr_nonnull(shared);
-    ck_khub_ok(khub__guarded_new(&shared->buffer, float32, 1, shape, KHUB__AT_END, &err), &err);
+    ck_khub_ok(khub__guarded_new(&shared->buffer, float32, 1, shape, KHUB__AT_END, 1, &err), &err);
     for (int way = 0; way < (int)(sizeof(ends) / sizeof(*ends)); way++) {
         khub__end end;
         char words[100];

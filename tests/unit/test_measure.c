@@ -229,7 +229,7 @@ static void make(khub__guarded *g, khub__placement placement)
 {
     static const int64_t shape[] = {3, 5};
     khub_error err = {0};
-    ck_khub_ok(khub__guarded_new(g, float32, 2, shape, placement, &err), &err);
+    ck_khub_ok(khub__guarded_new(g, float32, 2, shape, placement, 1, &err), &err);
 }
 
 START_TEST(what_is_put_comes_back)
@@ -329,7 +329,7 @@ START_TEST(nothing_takes_no_memory)
     khub__guarded g;
     khub_error err = {0};
     int64_t at;
-    ck_khub_ok(khub__guarded_new(&g, float32, 2, shape, KHUB__AT_END, &err), &err);
+    ck_khub_ok(khub__guarded_new(&g, float32, 2, shape, KHUB__AT_END, 1, &err), &err);
     ck_assert_ptr_null(g.tensor.data);
     ck_assert(khub__guarded_is_intact(&g, &at));
     ck_assert(!khub__guarded_owns(&g, &g, &at));

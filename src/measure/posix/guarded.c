@@ -7,23 +7,23 @@
 
 enum { APART = 3, LINE = 64 };
 
-/* 0xff at odd addresses, 0xc3 at even ones: a NaN in float64, float32, bfloat16 and float16, which elements
- * are aligned to. */
-static char pattern(const char *at)
+/* 0xff at odd addresses, 0xc3 or 0xc5 at even ones: a NaN in float64, float32, bfloat16 and float16, which
+ * elements are aligned to. */
+static char pattern(const khub__guarded *g, const char *at)
 {
-    return (char)((uintptr_t)at & 1 ? 0xff : 0xc3);
+    return (char)((uintptr_t)at & 1 ? 0xff : g->is_output ? 0xc5 : 0xc3);
 }
 
-static void paint(char *from, const char *to)
+static void paint(const khub__guarded *g, char *from, const char *to)
 {
     for (; from < to && ((uintptr_t)from & 7 || to - from < 8); from++)
-        *from = pattern(from);
-    uint64_t eight;
-    for (size_t i = 0; i < sizeof(eight); i++)
-        memset((char *)&eight + i, i & 1 ? 0xff : 0xc3, 1);
+        *from = pattern(g, from);
+    char eight[8];
+    for (size_t i = 0; i < sizeof(eight) && from < to; i++)
+        eight[i] = pattern(g, from + i);
     for (; to - from >= 8; from += 8)
-        memcpy(from, &eight, 8);
-    if (from < to) paint(from, to);
+        memcpy(from, eight, 8);
+    if (from < to) paint(g, from, to);
 }
 
 /* The usable memory. */
@@ -58,10 +58,11 @@ static char *place(const khub__guarded *g, size_t bytes, size_t item, khub__plac
 }
 
 int khub__guarded_new(khub__guarded *out, khub_dtype dtype, int32_t ndim, const int64_t *shape,
-                      khub__placement placement, khub_error *err)
+                      khub__placement placement, int is_output, khub_error *err)
 {
     size_t item = dtype.bits / 8;
     memset(out, 0, sizeof(*out));
+    out->is_output = is_output;
     memcpy(out->shape, shape, (size_t)ndim * sizeof(*shape));
     out->tensor = khub_tensor_over(NULL, dtype, ndim, out->shape);
     int64_t count = khub_tensor_count(&out->tensor), extent = ndim ? shape[ndim - 1] : 1;
@@ -83,7 +84,7 @@ int khub__guarded_new(khub__guarded *out, khub_dtype dtype, int32_t ndim, const 
     mprotect(out->region, out->page, PROT_NONE);
     mprotect(end(out), out->page, PROT_NONE);
     out->data = place(out, bytes, item, placement);
-    paint(begin(out), end(out));
+    paint(out, begin(out), end(out));
     out->tensor.data = out->data;
     if (placement == KHUB__MIDDLE) out->tensor.strides = NULL; /* as most tensors come */
     return KHUB_OK;
@@ -116,7 +117,7 @@ void khub__guarded_clear(khub__guarded *guarded, int zero)
         if (zero)
             memset(row, 0, guarded->width);
         else
-            paint(row, row + guarded->width);
+            paint(guarded, row, row + guarded->width);
     }
 }
 
@@ -124,8 +125,8 @@ void khub__guarded_unlock(khub__guarded *guarded)
 {
     if (!guarded->region) return;
     mprotect(guarded->region, guarded->region_bytes, PROT_READ | PROT_WRITE);
-    paint(guarded->region, begin(guarded));
-    paint(end(guarded), guarded->region + guarded->region_bytes);
+    paint(guarded, guarded->region, begin(guarded));
+    paint(guarded, end(guarded), guarded->region + guarded->region_bytes);
     guarded->unlocked = 1;
 }
 
@@ -136,9 +137,9 @@ void khub__guarded_freeze(khub__guarded *guarded)
 }
 
 /* The first byte of [from, to) without the pattern; `to` when there is none. */
-static const char *first_other(const char *from, const char *to)
+static const char *first_other(const khub__guarded *g, const char *from, const char *to)
 {
-    while (from < to && *from == pattern(from))
+    while (from < to && *from == pattern(g, from))
         from++;
     return from;
 }
@@ -150,7 +151,7 @@ int khub__guarded_is_intact(const khub__guarded *guarded, int64_t *at)
     const char *from = begin(guarded) - pages, *last = end(guarded) + pages, *other;
     for (int64_t r = 0; r <= guarded->rows; r++) {
         const char *row = guarded->data + (size_t)r * guarded->pitch, *to = r < guarded->rows ? row : last;
-        other = first_other(from, to);
+        other = first_other(guarded, from, to);
         *at = other - guarded->data;
         if (other < to) return 0;
         from = row + guarded->width;
