@@ -3,7 +3,7 @@
 #ifndef KHUB_BENCH_H
 #define KHUB_BENCH_H
 
-#include <khub/kernel.h>
+#include <khub/gpu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,14 +47,16 @@ typedef struct khub_bench_case {
 typedef struct khub_bench_machine {
     const char *cpu; /* model; NULL: unknown */
     unsigned threads;
-    const char *fma_isa;    /* of the FMA peak: "portable", "avx2", "avx512", "neon" */
-    double fma_flops;       /* float32 multiply-adds in registers, each two operations, a second */
-    double copy_memory;     /* bytes a second, read and written: too many for any cache */
-    double copy_cache;      /* the same, 256 KiB in all a thread */
+    const char *fma_isa; /* of the FMA peak: "portable", "avx2", "avx512", "neon"; "by its clock": of a GPU */
+    double fma_flops;    /* float32 multiply-adds in registers, each two operations, a second; 0: unknown */
+    double copy_memory;  /* bytes a second, read and written: too many for any cache */
+    double copy_cache;   /* the same, 256 KiB in all a thread */
     uint64_t memory_bytes;  /* that copy_memory read and wrote */
     const char *kernel;     /* its name */
     const char *variant;    /* of its build */
     const char *kernel_isa; /* which path the kernel says it takes; NULL: it can't tell */
+    const char *device; /* "NVIDIA H200 (cuda:0)", that the kernel was called on and the figures are of; NULL:
+                         * the processor */
 } khub_bench_machine;
 
 typedef struct khub_bench khub_bench;
@@ -79,6 +81,9 @@ typedef struct khub_bench_options {
     void *user;
     const char *standard; /* whose standard functions: "khub" (NULL too), "torch" (khub_standard_torch, with
                            * get's libtorch) where PyTorch has one */
+    khub_gpu *gpu; /* borrowed during the call: builds for its backend are got, and called there, timed by its
+                    * events, without a standard function; for khub_bench_function the tensors are there.
+                    * NULL: as `get` says, a layer's build for a GPU on the first one */
 } khub_bench_options;
 
 /* Measures a layer of a kernel (named as for khub_get): of docs/layers.md, or another form of one by its name

@@ -109,8 +109,8 @@ static void draw_head(const chart *ch)
     const khub_bench_machine *m = cli_model.khub_bench_machine_of(ch->bench);
     cli_svg_begin(ch->to, width(ch), height(ch), m->kernel, MARGIN);
     fprintf(ch->to, "<text class=\"small\" x=\"%d\" y=\"58\">", MARGIN);
-    cli_svg_text(ch->to, m->cpu ? m->cpu : "unknown processor");
-    fprintf(ch->to, " · %u thread%s", m->threads, m->threads == 1 ? "" : "s");
+    cli_svg_text(ch->to, m->device ? m->device : m->cpu ? m->cpu : "unknown processor");
+    if (!m->device) fprintf(ch->to, " · %u thread%s", m->threads, m->threads == 1 ? "" : "s");
     if (m->kernel_isa) {
         fputs(" · ", ch->to);
         cli_svg_text(ch->to, m->kernel_isa);

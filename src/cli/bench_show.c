@@ -12,6 +12,10 @@ double cli_bench_rate(double amount, const khub_timing *timing)
 
 void cli_bench_machine(FILE *to, const khub_bench_machine *machine)
 {
+    if (machine->device) {
+        cli_print(to, "%s", machine->device);
+        return;
+    }
     cli_text(to, machine->cpu ? machine->cpu : "unknown processor",
              strlen(machine->cpu ? machine->cpu : "unknown processor"));
     fprintf(to, ", %u thread%s", machine->threads, machine->threads == 1 ? "" : "s");
@@ -199,6 +203,7 @@ void cli_bench_json(FILE *to, const khub_bench *bench)
     json_text(to, "isa", m->kernel_isa);
     fputs(", \"machine\": {\"cpu\": ", to);
     cli_json_text(to, m->cpu);
+    json_text(to, "device", m->device);
     json_number(to, "threads", m->threads, 1);
     json_text(to, "fma_isa", m->fma_isa);
     json_number(to, "fma_flops", m->fma_flops, m->fma_flops > 0);

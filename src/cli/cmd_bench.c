@@ -1,6 +1,7 @@
 /* khub bench: how fast a kernel is here. */
 #include "arguments.h"
 #include "bench.h"
+#include "device.h"
 #include "hub.h"
 #include "model.h"
 #include "svg.h"
@@ -12,7 +13,7 @@ typedef struct job {
     /* the command line */
     cli_hub hub;
     cli_list shapes, dtypes;
-    const char *layer, *svg, *time;
+    const char *layer, *svg, *time, *device;
     long threads;
     int json, cold, no_standard;
     char *kernel, *name; /* "khub/norm", what stands behind its ":"; NULL: nothing */
@@ -22,6 +23,7 @@ typedef struct job {
     khub_get_options get;
     khub_bench_options options;
     khub_bench *bench;
+    cli_device on; /* of a function's arguments */
 } job;
 
 /* "KERNEL:NAME", split in place; a colon in a folder's name is none. */
@@ -100,18 +102,32 @@ static int measure_function(job *j, khub_error *err)
     khub_kernel *kernel = NULL;
     khub_value *values = calloc((size_t)j->count + 1, sizeof(*values));
     int rc = values ? cli_get(&kernel, j->kernel, &j->get, &j->hub, err) : KHUB_E_NOMEM;
+    if (rc == KHUB_OK) rc = khub_gpu_open_for(&j->on.gpu, kernel, j->device, NULL, err);
     for (int i = 0; i < j->count && rc == KHUB_OK; i++) {
         cli_argument *a = &j->arguments[i];
         rc = cli_argument_fill(a, err);
         if (rc == KHUB_OK && a->name && !a->file) rc = cli_model.khub_bench_fill(&a->array.tensor, err);
         values[i] = a->value;
     }
+    j->options.gpu = j->on.gpu;
     cli_kernels_begin();
+    if (rc == KHUB_OK && j->on.gpu) rc = cli_device_put(&j->on, j->arguments, j->count, values, err);
     if (rc == KHUB_OK)
         rc = cli_model.khub_bench_function(&j->bench, kernel, j->name, values, j->count, &j->options, err);
+    cli_device_free(&j->on);
     cli_kernels_end();
     khub_kernel_close(kernel);
     free(values);
+    return rc;
+}
+
+static int measure_layers(job *j, khub_error *err)
+{
+    int rc = j->device ? khub_gpu_open(&j->options.gpu, j->device, NULL, err) : KHUB_OK;
+    if (rc == KHUB_OK)
+        rc =
+            cli_model.khub_bench_layer(&j->bench, j->kernel, j->layer ? j->layer : j->name, &j->options, err);
+    khub_gpu_close(j->options.gpu);
     return rc;
 }
 
@@ -124,12 +140,13 @@ static int measure(job *j, khub_error *err)
     j->options.no_standard = j->no_standard;
     j->options.function = j->layer ? j->name : NULL;
     j->options.progress = on_progress;
+    j->get.backend = j->device;
     if (j->count) return measure_function(j, err);
     int rc = cli_hub_begin(&j->hub, err);
     if (rc != KHUB_OK) return rc;
     j->get.hub = &j->hub.options;
     j->options.get = &j->get;
-    rc = cli_model.khub_bench_layer(&j->bench, j->kernel, j->layer ? j->layer : j->name, &j->options, err);
+    rc = measure_layers(j, err);
     cli_hub_end();
     end_progress();
     return rc;
@@ -152,6 +169,7 @@ static int run(int argc, char **argv)
                                   {"--cold", CLI_FLAG, &j.cold},
                                   {"--no-standard", CLI_FLAG, &j.no_standard},
                                   {"--standard", CLI_TEXT, &j.options.standard},
+                                  {"--device", CLI_TEXT, &j.device},
                                   {"--variant", CLI_TEXT, &j.get.variant},
                                   {"--torch", CLI_TEXT, &j.get.torch},
                                   {"--no-torch", CLI_FLAG, &j.get.no_torch},
@@ -212,6 +230,9 @@ const cli_command cli_bench = {
         "in seconds and "
         "bytes\n"
         "    --svg FILE        a chart, too\n"
+        "    --device cuda:N   builds for that GPU, called on it and timed by its own clock, without a "
+        "standard\n"
+        "                      implementation beside them\n"
         "    --variant NAME    that build and no other\n" CLI_TORCH_HELP CLI_HUB_HELP,
     .run = run,
     .contained = 1,

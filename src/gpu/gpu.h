@@ -21,6 +21,8 @@ struct khub_gpu {
     const khub__gpu_driver *driver;
     atomic_int users; /* its opener, and every tensor that a function allocated */
     char name[32];    /* "cuda:0" */
+    char model[128];  /* "NVIDIA H200"; "": unknown */
+    char arch[64];    /* "9.0"; "": unknown */
     int index;
     int is_open; /* the driver counts this opening */
     void *context, *stream;

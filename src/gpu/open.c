@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "gpu/bound.h"
 #include "kernel/machine.h"
 #include "platform/platform.h"
@@ -40,17 +41,25 @@ static int find_driver(const khub__gpu_driver **out, const khub__backend *backen
                       backend->name);
 }
 
-/* Where the helper process found the driver; *path may be NULL, then the loader finds it. */
-static int find_library(const char **path, const char *backend, const khub_platform *platform,
-                        khub_error *err)
+/* What the helper process found of the backend; NULL: it wasn't asked. */
+static int find_info(const khub_accelerator_info **out, const char *backend, const khub_platform *platform,
+                     khub_error *err)
 {
     int rc = platform ? KHUB_OK : khub__this_machine(&platform, 0, err);
     if (rc != KHUB_OK) return rc;
-    const khub_accelerator_info *info = khub__platform_accelerator_of(platform, backend);
-    *path = info ? info->path : NULL;
+    const khub_accelerator_info *info = *out = khub__platform_accelerator_of(platform, backend);
     if (!info || info->presence == KHUB_FOUND) return KHUB_OK;
     return khub__fail(err, KHUB_E_NOTFOUND, "%s: there is no device: %s", backend,
                       info->reason ? info->reason : "no driver in reach");
+}
+
+/* What is known of the device besides. */
+static void describe(khub_gpu *gpu, const khub_accelerator_info *info)
+{
+    const khub_device_info *device =
+        info && (size_t)gpu->index < info->device_count ? &info->devices[gpu->index] : NULL;
+    if (device && device->name) khub__copy(gpu->model, sizeof(gpu->model), device->name);
+    if (device && device->arch) khub__copy(gpu->arch, sizeof(gpu->arch), device->arch);
 }
 
 static int open_stream(khub_gpu *gpu, khub_error *err)
@@ -84,15 +93,15 @@ static int open_device(khub_gpu *gpu, khub_error *err)
 int khub_gpu_open(khub_gpu **out, const char *name, const khub_platform *platform, khub_error *err)
 {
     const khub__backend *backend;
-    const char *path = NULL;
+    const khub_accelerator_info *info = NULL;
     const khub__gpu_driver *driver = NULL;
     int index, rc = khub__given("khub_gpu_open", out && name, err);
     if (rc != KHUB_OK) return rc;
     *out = NULL;
     rc = parse_name(&backend, &index, name, err);
     if (rc == KHUB_OK) rc = find_driver(&driver, backend, err);
-    if (rc == KHUB_OK) rc = find_library(&path, backend->name, platform, err);
-    if (rc == KHUB_OK) rc = khub__gpu_driver_load(driver, path, err);
+    if (rc == KHUB_OK) rc = find_info(&info, backend->name, platform, err);
+    if (rc == KHUB_OK) rc = khub__gpu_driver_load(driver, info ? info->path : NULL, err);
     if (rc != KHUB_OK) return rc;
     khub_gpu *gpu = khub__calloc(1, sizeof(*gpu));
     if (!gpu) return khub__fail_memory(err, "opening a device");
@@ -100,6 +109,7 @@ int khub_gpu_open(khub_gpu **out, const char *name, const khub_platform *platfor
     gpu->index = index;
     gpu->users = 1;
     snprintf(gpu->name, sizeof(gpu->name), "%s:%d", driver->name, index);
+    describe(gpu, info);
     rc = open_device(gpu, err);
     if (rc != KHUB_OK)
         khub__gpu_drop(gpu);
@@ -174,6 +184,11 @@ void khub_gpu_close(khub_gpu *gpu)
 const char *khub_gpu_name(const khub_gpu *gpu)
 {
     return gpu->name;
+}
+
+const char *khub_gpu_model(const khub_gpu *gpu)
+{
+    return gpu->model;
 }
 
 khub_device khub_gpu_device(const khub_gpu *gpu)

@@ -6,7 +6,9 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "kernel/kernel.h"
+#include "gpu/bound.h"
 #include "measure/calls.h"
+#include "measure/device.h"
 #include "measure/fill.h"
 #include "measure/peaks.h"
 #include "measure/shapes.h"
@@ -30,7 +32,7 @@ struct khub_bench {
     khub_bench_machine machine;
     struct entry *entries;
     size_t count, capacity;
-    char *kernel, *variant, *isa;
+    char *kernel, *variant, *isa, *device;
     khub_platform *platform; /* has the words of `machine` */
 };
 
@@ -39,6 +41,8 @@ struct session {
     khub_bench *bench;
     khub_bench_options options;
     khub_kernel *kernel; /* borrowed */
+    khub_gpu *gpu;       /* options.gpu, or own_gpu; NULL: the host */
+    khub_gpu *own_gpu;
     khub__threads *pool;
     khub__peaks *peaks;
     double deadline; /* 0: nothing was measured yet */
@@ -57,6 +61,7 @@ void khub_bench_free(khub_bench *bench)
     khub__free(bench->kernel);
     khub__free(bench->variant);
     khub__free(bench->isa);
+    khub__free(bench->device);
     khub_platform_free(bench->platform);
     khub__free(bench);
 }
@@ -125,6 +130,15 @@ static int describe_kernel(khub_bench *bench, const khub_kernel *kernel, khub_er
     return bench->kernel && bench->variant ? rc : khub__fail_memory(err, "measuring");
 }
 
+static int describe_device(struct session *s, khub_error *err)
+{
+    khub__text text = {0};
+    const char *model = khub_gpu_model(s->gpu);
+    khub__text_addf(&text, *model ? "%s (%s)" : "%s%s", model, khub_gpu_name(s->gpu));
+    s->bench->machine.device = s->bench->device = khub__text_take(&text);
+    return s->bench->device ? KHUB_OK : khub__fail_memory(err, "measuring");
+}
+
 /* What doesn't take time. */
 static int begin(struct session *s, khub_error *err)
 {
@@ -138,13 +152,14 @@ static int begin(struct session *s, khub_error *err)
     const khub_platform *machine = s->bench->platform;
     for (int level = 1; level <= 3; level++)
         if (khub_platform_cache_bytes(machine, level)) last_cache = khub_platform_cache_bytes(machine, level);
-    rc = khub__threads_new(&s->pool, s->options.threads ? s->options.threads : 1, err);
-    if (rc == KHUB_OK) rc = khub__peaks_new(&s->peaks, s->pool, last_cache, err);
+    rc = khub__threads_new(&s->pool, s->options.threads && !s->gpu ? s->options.threads : 1, err);
+    if (rc == KHUB_OK) rc = khub__peaks_new(&s->peaks, s->pool, s->gpu, last_cache, err);
+    if (rc == KHUB_OK && s->gpu) rc = describe_device(s, err);
     if (rc != KHUB_OK) return rc;
     shown->cpu = khub_platform_cpu_model(machine);
     shown->threads = khub__threads_count(s->pool);
     khub__torch_set_threads((int)shown->threads);
-    shown->fma_isa = khub__peaks_fma_isa();
+    shown->fma_isa = khub__peaks_fma_isa(s->peaks);
     shown->memory_bytes = khub__peaks_most(s->peaks);
     return KHUB_OK;
 }
@@ -196,6 +211,7 @@ static void end(struct session *s)
 {
     khub__peaks_free(s->peaks);
     khub__threads_free(s->pool);
+    khub_gpu_close(s->own_gpu);
 }
 
 static int give_reason(struct entry *entry, const khub_error *why, khub_error *err)
@@ -228,7 +244,8 @@ static void say_at_work(const struct session *s, const struct entry *entry, int 
 static int race_layer(struct session *s, struct entry *entry, khub__timed_calls *calls, double seconds,
                       khub_error *err)
 {
-    khub__contender kernel = {khub__timed_calls_run, &calls->kernel},
+    khub__contender kernel = {khub__timed_calls_run, &calls->kernel,
+                              calls->gpu ? khub__timed_calls_time : NULL},
                     standard = {khub__timed_calls_run, &calls->standard};
     khub__race_options race = {.seconds = seconds, .cold = s->options.cold};
     khub__race_result result;
@@ -255,10 +272,11 @@ static int measure_calls(struct session *s, struct entry *entry, double seconds,
     khub__timed_calls calls = {0};
     khub_layer_spec own;
     khub__calls_options how = {.kernel = s->kernel,
-                               .standard = !s->options.no_standard,
+                               .standard = !s->options.no_standard && !s->gpu,
                                .whose = khub__whose_with(s->options.standard, s->options.get),
                                .fill = s->options.cold ? khub__peaks_most(s->peaks) : 0,
-                               .pool = s->pool};
+                               .pool = s->pool,
+                               .gpu = s->gpu};
     double before = khub__seconds();
     int rc = spec_of(&how.spec, &own, s, entry->shown.layer, err);
     if (rc != KHUB_OK) return rc;
@@ -363,6 +381,7 @@ static int start(struct session *s, const khub_bench_options *options, khub_erro
     if (rc != KHUB_OK) return rc;
     if (!(s->options.seconds >= 0))
         return khub__fail(err, KHUB_E_INVAL, "khub_bench_options: seconds is below 0");
+    s->gpu = s->options.gpu;
     s->bench = khub__calloc(1, sizeof(*s->bench));
     return s->bench ? KHUB_OK : khub__fail_memory(err, "measuring");
 }
@@ -378,6 +397,16 @@ static int finish(struct session *s, khub_bench **out, int rc)
     return rc;
 }
 
+static int get_kernel(struct session *s, const char *name, khub_error *err)
+{
+    khub_get_options get;
+    int rc = khub__get_on(&get, s->options.get, s->gpu ? khub_gpu_name(s->gpu) : NULL, err);
+    if (rc == KHUB_OK && s->gpu) return khub_get(&s->kernel, name, &get, err);
+    if (rc == KHUB_OK) rc = khub__get_with_device(&s->kernel, &s->own_gpu, name, &get, err);
+    s->gpu = s->own_gpu;
+    return rc;
+}
+
 int khub_bench_layer(khub_bench **out, const char *kernel, const char *layer,
                      const khub_bench_options *options, khub_error *err)
 {
@@ -388,7 +417,7 @@ int khub_bench_layer(khub_bench **out, const char *kernel, const char *layer,
     if (rc != KHUB_OK) return rc;
     if (s.options.function && !layer)
         rc = khub__fail(err, KHUB_E_INVAL, "%s:%s: as which layer?", kernel, s.options.function);
-    if (rc == KHUB_OK) rc = khub_get(&s.kernel, kernel, s.options.get, err);
+    if (rc == KHUB_OK) rc = get_kernel(&s, kernel, err);
     if (rc == KHUB_OK) rc = describe_kernel(s.bench, s.kernel, err);
     if (rc == KHUB_OK) rc = plan(&s, layer, err);
     if (rc == KHUB_OK) rc = begin(&s, err);
@@ -402,6 +431,8 @@ struct given {
     khub_function function;
     const khub_value *args;
     int32_t n;
+    khub__gpu_bound bound;
+    khub__stopwatch watch;
 };
 
 static int call_given(void *user, uint64_t calls, khub_error *err)
@@ -411,6 +442,24 @@ static int call_given(void *user, uint64_t calls, khub_error *err)
     for (uint64_t i = 0; i < calls && rc == KHUB_OK; i++)
         rc = khub_function_call(&g->function, g->args, g->n, NULL, err);
     return rc;
+}
+
+static int time_given(double *seconds, void *user, uint64_t calls, khub_error *err)
+{
+    struct given *g = user;
+    return khub__stopwatch_run(&g->watch, seconds, call_given, g, calls, err);
+}
+
+/* From now on called on the device. */
+static int bind_given(struct given *g, struct session *s, const char *function, khub_error *err)
+{
+    if (!s->gpu) return KHUB_OK;
+    g->bound.gpu = s->gpu;
+    g->bound.function = g->function;
+    snprintf(g->bound.what, sizeof(g->bound.what), "%s:%s", s->bench->kernel, function);
+    g->function = khub__gpu_bound_function(&g->bound);
+    int rc = khub__gpu_takes(s->gpu, s->kernel, err);
+    return rc == KHUB_OK ? khub__stopwatch_new(&g->watch, s->gpu, err) : rc;
 }
 
 static void describe_argument(khub__text *to, const khub_value *arg)
@@ -454,11 +503,12 @@ static int describe_call(struct entry *entry, const char *function, const khub_v
 static int measure_given(struct session *s, struct given *given, khub_error *err)
 {
     struct entry *entry = &s->bench->entries[0];
-    khub__contender who = {call_given, given};
+    khub__contender who = {call_given, given, s->gpu ? time_given : NULL};
     khub__race_options race = {.seconds = time_left(s, 1)};
     khub__race_result result;
     say_at_work(s, entry, 1);
     int rc = call_given(given, 1, err); /* what can't be called says so at once */
+    if (rc == KHUB_OK && s->gpu) rc = khub_gpu_synchronize(s->gpu, err);
     if (rc == KHUB_OK) look_at_machine(s);
     if (rc == KHUB_OK) rc = khub__race(&result, &who, NULL, &race, err);
     say_at_work(s, entry, 0);
@@ -478,12 +528,15 @@ int khub_bench_function(khub_bench **out, khub_kernel *kernel, const char *funct
     if (rc != KHUB_OK) return rc;
     s.options.threads = 1;
     s.options.cold = 0;
+    s.kernel = kernel;
     rc = khub_kernel_function(&given.function, kernel, function, err);
     if (rc == KHUB_OK) rc = describe_kernel(s.bench, kernel, err);
     struct entry *entry = NULL;
     if (rc == KHUB_OK) rc = add_entry(&entry, s.bench, err);
     if (rc == KHUB_OK) rc = describe_call(entry, function, args, n, err);
+    if (rc == KHUB_OK) rc = bind_given(&given, &s, function, err);
     if (rc == KHUB_OK) rc = begin(&s, err);
     if (rc == KHUB_OK) rc = measure_given(&s, &given, err);
+    khub__stopwatch_free(&given.watch);
     return finish(&s, out, rc);
 }

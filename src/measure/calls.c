@@ -23,7 +23,20 @@ static void fill_lengths(const khub_tensor *lengths, int64_t keys)
         to[i] = (int32_t)keys;
 }
 
-static int make_args(khub__call_set *set, const khub__case *c, khub_error *err)
+/* The array, or its like on the device. */
+static int give(khub__call_set *set, int32_t i, khub_gpu *gpu, khub_error *err)
+{
+    const khub_tensor *here = &set->arrays[i].tensor;
+    khub_gpu_array *there = &set->there[i];
+    set->args[i] = khub_arg_tensor(gpu ? &there->tensor : here);
+    int rc = gpu ? khub_gpu_array_new(there, gpu, here, err) : KHUB_OK;
+    if (rc == KHUB_OK && gpu) rc = khub_gpu_put(gpu, &there->tensor, here, err);
+    if (rc == KHUB_OK && gpu) rc = khub_gpu_synchronize(gpu, err);
+    if (gpu) khub_array_free(&set->arrays[i]);
+    return rc;
+}
+
+static int make_args(khub__call_set *set, const khub__case *c, khub_gpu *gpu, khub_error *err)
 {
     for (int32_t i = 0; i < c->layer->arg_count; i++) {
         const khub__case_arg *arg = &c->args[i];
@@ -44,7 +57,8 @@ static int make_args(khub__call_set *set, const khub__case *c, khub_error *err)
             khub__case_fill(c, i, array->tensor.data);
         else
             khub__fill(&array->tensor);
-        set->args[i] = khub_arg_tensor(&array->tensor);
+        rc = give(set, i, gpu, err);
+        if (rc != KHUB_OK) return rc;
     }
     return KHUB_OK;
 }
@@ -72,7 +86,7 @@ static int add_slot(khub_slot **slot, khub_layers *layers, const khub__call_set 
         rc = khub_slot_slice(*slot, standard.axes, standard.axis_count, err);
     for (int32_t i = 0; i < c->layer->arg_count && rc == KHUB_OK; i++)
         if (is_weight(c->layer->args[i].name) && khub_value_tensor(&set->args[i]))
-            rc = khub_slot_bind(*slot, c->layer->args[i].name, &set->arrays[i].tensor, err);
+            rc = khub_slot_bind(*slot, c->layer->args[i].name, khub_value_tensor(&set->args[i]), err);
     return rc;
 }
 
@@ -82,8 +96,8 @@ static int fill_slots(khub__timed_calls *calls, const khub__case *c, const khub_
 {
     khub__recipe *recipe;
     calls->source = (khub__source){.uses = 1, .kernel = options->kernel};
-    int rc = khub__recipe_of(&recipe, calls->kernels, &calls->source, c->layer, c->dtype, NULL, options->spec,
-                             err);
+    int rc = khub__recipe_of(&recipe, calls->kernels, &calls->source, c->layer, c->dtype, options->gpu,
+                             options->spec, err);
     if (rc != KHUB_OK) return rc;
     for (size_t i = 0; i < calls->count && rc == KHUB_OK; i++) {
         khub_filling *filling;
@@ -105,7 +119,7 @@ static int make_sets(khub__timed_calls *calls, const khub__case *c, const khub__
         khub__call_set *set = khub__calloc(1, sizeof(*set));
         if (!set) return khub__fail_memory(err, "making arguments");
         calls->sets[calls->count++] = set;
-        rc = make_args(set, c, err);
+        rc = make_args(set, c, options->gpu, err);
         if (rc == KHUB_OK && i == 0) {
             calls->work = khub__work_of(c->layer->name, set->args, calls->n);
             double bytes = khub__bytes_of(set->args, calls->n);
@@ -125,9 +139,11 @@ int khub__timed_calls_new(khub__timed_calls *out, const khub__case *c, const khu
     memset(out, 0, sizeof(*out));
     out->n = c->layer->arg_count;
     out->pool = options->pool;
+    out->gpu = options->gpu;
     out->kernel = (khub__caller){out, 0, 0};
     out->standard = (khub__caller){out, 1, 0};
-    int rc = khub_layers_new(&out->kernels, err);
+    int rc = out->gpu ? khub__stopwatch_new(&out->watch, out->gpu, err) : KHUB_OK;
+    if (rc == KHUB_OK) rc = khub_layers_new(&out->kernels, err);
     if (rc == KHUB_OK && options->standard) rc = khub_layers_new(&out->standards, err);
     if (rc == KHUB_OK) rc = make_sets(out, c, options, err);
     return rc == KHUB_OK ? fill_slots(out, c, options, err) : rc;
@@ -138,12 +154,15 @@ void khub__timed_calls_free(khub__timed_calls *calls)
     khub_layers_free(calls->kernels);
     khub_layers_free(calls->standards);
     for (size_t i = 0; i < calls->count; i++) {
-        for (int32_t k = 0; k < calls->n; k++)
+        for (int32_t k = 0; k < calls->n; k++) {
             khub_array_free(&calls->sets[i]->arrays[k]);
+            khub_gpu_array_free(&calls->sets[i]->there[k]);
+        }
         khub__free(calls->sets[i]);
     }
     khub__free(calls->sets);
     khub__calls_free(&calls->list);
+    khub__stopwatch_free(&calls->watch);
     memset(calls, 0, sizeof(*calls));
 }
 
@@ -167,4 +186,10 @@ int khub__timed_calls_run(void *user, uint64_t count, khub_error *err)
         rc = alone ? khub_slot_call(slot, set->args, calls->n, err) : run_cut(calls, slot, set->args, err);
     }
     return rc;
+}
+
+int khub__timed_calls_time(double *seconds, void *user, uint64_t count, khub_error *err)
+{
+    const khub__caller *caller = user;
+    return khub__stopwatch_run(&caller->calls->watch, seconds, khub__timed_calls_run, user, count, err);
 }

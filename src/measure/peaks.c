@@ -2,8 +2,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "gpu/gpu.h"
 #include "measure/fma.h"
 #include "measure/sampling.h"
+#include "measure/stopwatch.h"
 
 /* For each figure: enough for the best of a few hundred samples. */
 #define PEAK_SECONDS 0.03
@@ -13,26 +15,43 @@ enum { SMALLEST = 16 << 10, SIZES = 40 };
 
 struct khub__peaks {
     khub__threads *pool;
+    khub_gpu *gpu;        /* NULL: the host */
+    khub_gpu_array there; /* as `memory`, on it */
+    khub__stopwatch watch;
     uint64_t most;
     char *memory;       /* `most` bytes and a little more: source, then destination; NULL: not needed yet */
     double copy[SIZES]; /* by the power of two; 0: not measured yet */
     double fma;
 };
 
-int khub__peaks_new(khub__peaks **out, khub__threads *pool, uint64_t last_cache, khub_error *err)
+/* The largest caches of GPUs have 50 MB, one has 126. */
+static int take_gpu(khub__peaks *peaks, khub_gpu *gpu, khub_error *err)
 {
-    *out = khub__calloc(1, sizeof(**out));
-    if (!*out) return khub__fail_memory(err, "measuring the machine");
-    (*out)->pool = pool;
-    (*out)->most = LEAST_MOST;
-    while ((*out)->most < MOST_MOST && (*out)->most / 2 < last_cache)
-        (*out)->most *= 2;
-    return KHUB_OK;
+    int64_t bytes = (int64_t)(peaks->most = MOST_MOST);
+    const khub_tensor like = khub_tensor_over(NULL, khub_dtype_of(KHUB_DTYPE_UINT, 8), 1, &bytes);
+    peaks->gpu = gpu;
+    int rc = khub_gpu_array_new(&peaks->there, gpu, &like, err);
+    if (rc == KHUB_OK) rc = khub__gpu_clear(gpu, &peaks->there, err);
+    return rc == KHUB_OK ? khub__stopwatch_new(&peaks->watch, gpu, err) : rc;
+}
+
+int khub__peaks_new(khub__peaks **out, khub__threads *pool, khub_gpu *gpu, uint64_t last_cache,
+                    khub_error *err)
+{
+    khub__peaks *peaks = *out = khub__calloc(1, sizeof(**out));
+    if (!peaks) return khub__fail_memory(err, "measuring the machine");
+    peaks->pool = pool;
+    peaks->most = LEAST_MOST;
+    while (peaks->most < MOST_MOST && peaks->most / 2 < last_cache)
+        peaks->most *= 2;
+    return gpu ? take_gpu(peaks, gpu, err) : KHUB_OK;
 }
 
 void khub__peaks_free(khub__peaks *peaks)
 {
     if (!peaks) return;
+    khub__stopwatch_free(&peaks->watch);
+    khub_gpu_array_free(&peaks->there);
     khub__free(peaks->memory);
     khub__free(peaks);
 }
@@ -96,10 +115,31 @@ static int run_multiply(void *user, uint64_t calls, khub_error *err)
     return khub__threads_run(w->peaks->pool, khub__threads_count(w->peaks->pool), multiply, w, err);
 }
 
+/* The first half to the second. */
+static int copy_there(void *user, uint64_t calls, khub_error *err)
+{
+    const struct work *w = user;
+    khub__peaks *peaks = w->peaks;
+    int64_t bytes = (int64_t)w->part;
+    khub_tensor from = peaks->there.tensor, to = from;
+    int rc = KHUB_OK;
+    from.shape = to.shape = &bytes;
+    to.byte_offset = peaks->most / 2;
+    for (uint64_t i = 0; i < calls && rc == KHUB_OK; i++)
+        rc = khub_gpu_copy(peaks->gpu, &to, peaks->gpu, &from, err);
+    return rc;
+}
+
+static int time_there(double *seconds, void *user, uint64_t calls, khub_error *err)
+{
+    const struct work *w = user;
+    return khub__stopwatch_run(&w->peaks->watch, seconds, copy_there, user, calls, err);
+}
+
 /* Seconds of one call at best; 0: it couldn't be measured. */
 static double best_of(int (*run)(void *, uint64_t, khub_error *), struct work *work)
 {
-    khub__contender contender = {run, work};
+    khub__contender contender = {run, work, run == copy_there ? time_there : NULL};
     khub__race_options options = {.seconds = PEAK_SECONDS, .cold = 1};
     khub__race_result result;
     khub_error err = {0};
@@ -108,7 +148,7 @@ static double best_of(int (*run)(void *, uint64_t, khub_error *), struct work *w
 
 static int has_memory(khub__peaks *peaks)
 {
-    if (peaks->memory) return 1;
+    if (peaks->memory || peaks->gpu) return 1;
     peaks->memory = khub__malloc(peaks->most);
     if (peaks->memory) memset(peaks->memory, 1, peaks->most); /* pages of zeros would be one page */
     return peaks->memory != NULL;
@@ -117,9 +157,9 @@ static int has_memory(khub__peaks *peaks)
 /* Copies 2^power bytes in all, and keeps the better. */
 static void measure_copy(khub__peaks *peaks, int power)
 {
-    unsigned threads = khub__threads_count(peaks->pool);
+    unsigned threads = peaks->gpu ? 1 : khub__threads_count(peaks->pool);
     struct work work = {.peaks = peaks, .part = ((size_t)1 << power) / 2 / threads / 64 * 64};
-    double seconds = work.part && has_memory(peaks) ? best_of(run_copy, &work) : 0;
+    double seconds = work.part && has_memory(peaks) ? best_of(peaks->gpu ? copy_there : run_copy, &work) : 0;
     double speed = seconds > 0 ? 2.0 * (double)work.part * threads / seconds : 0;
     if (speed > peaks->copy[power]) peaks->copy[power] = speed;
 }
@@ -127,6 +167,8 @@ static void measure_copy(khub__peaks *peaks, int power)
 static void measure_fma(khub__peaks *peaks)
 {
     struct work work = {.peaks = peaks, .factor = 0.999f, .term = 0.001f};
+    if (peaks->gpu) peaks->fma = khub__gpu_flops(peaks->gpu);
+    if (peaks->gpu) return;
     double seconds = best_of(run_multiply, &work);
     double speed = seconds > 0 ? khub__fma_best()->flops * khub__threads_count(peaks->pool) / seconds : 0;
     if (speed > peaks->fma) peaks->fma = speed;
@@ -155,7 +197,7 @@ void khub__peaks_again(khub__peaks *peaks)
         if (peaks->copy[power] > 0) measure_copy(peaks, power);
 }
 
-const char *khub__peaks_fma_isa(void)
+const char *khub__peaks_fma_isa(const khub__peaks *peaks)
 {
-    return khub__fma_best()->isa;
+    return peaks->gpu ? "by its clock" : khub__fma_best()->isa;
 }

@@ -17,10 +17,12 @@ void khub__timing_of(khub_timing *out, double *samples, size_t count);
 #define KHUB__SAMPLE_SECONDS 50e-6
 uint64_t khub__calls_a_sample(double seconds);
 
-/* What is timed: calls something `calls` times. */
+/* What is timed: calls something `calls` times. `timed` (NULL: the race's clock is read before and after)
+ * does the same and says how long that took by another clock, as of what a GPU does later. */
 typedef struct khub__contender {
     int (*run)(void *user, uint64_t calls, khub_error *err);
     void *user;
+    int (*timed)(double *seconds, void *user, uint64_t calls, khub_error *err);
 } khub__contender;
 
 typedef struct khub__race_options {

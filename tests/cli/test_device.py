@@ -165,3 +165,27 @@ def test_a_gpu_that_was_asked_for_by_name(machine, arguments):
     done = machine.run(*arguments, reports=[])
     assert done.returncode == 3, done.stdout + done.stderr
     assert "no build fits" in done.stderr
+
+
+def test_a_kernel_is_timed_by_the_device_s_events(machine):
+    """The fake driver's events are 1.5 ms apart, its 10 multiprocessors start 128 multiply-adds each at 1 GHz."""
+    described = TWO + "memory 300000000\n"
+    done = machine.run("bench", f"{REPOS / 'gpu_liar_honest'}:ReLU", "--json", "--device=cuda:1", "--shape=m=4,n=1024",
+                       "--dtype=float32", "--time=0.2", described=described)
+    assert done.returncode == 0, done.stderr
+    bench = json.loads(done.stdout)
+    (case,) = bench["cases"]
+    assert bench["machine"]["device"] == "Fake Hopper (cuda:1)"
+    assert bench["machine"]["fma_flops"] == 10 * 128 * 2 * 1e9
+    assert bench["machine"]["copy_memory"] == pytest.approx((256 << 20) / 1.5e-3)
+    assert case["kernel"]["median"] == case["kernel"]["best"] == pytest.approx(1.5e-3) and case["standard"] is None
+    assert case["bytes"] == 2 * 4 * 4096 and case["copy_share"] == pytest.approx(1)  # as long as a copy takes there
+    table = machine.run("bench", f"{GPU}:add_one", "out=float32[100]", "x=float32[100]", "--device=cuda:0", "--time=0.1",
+                        described=described)
+    assert "on Fake Hopper (cuda:0)" in table.stdout and "1.50 ms" in table.stdout, table.stderr
+
+
+def test_a_kernel_that_fails_on_the_device_isn_t_timed(machine):
+    done = machine.run("bench", f"{GPU}:illegal", "x=float32[100]", "--time=0.1", described=TWO + "memory 300000000\n",
+                       reports=["left memory 2", *LEFT[1:]])
+    assert done.returncode == 1 and f"{GPU}:illegal: failed on cuda:0 after the call had returned" in done.stderr

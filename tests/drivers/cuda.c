@@ -256,7 +256,7 @@ int cuEventRecord(void *event, void *stream)
 int cuEventSynchronize(void *event)
 {
     int rc = called("cuEventSynchronize");
-    return rc ? rc : ((fake_event *)event)->recorded ? 0 : INVALID_HANDLE;
+    return rc ? rc : wait_for_event(event);
 }
 
 #ifndef WITHOUT_ELAPSED

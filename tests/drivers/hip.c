@@ -217,7 +217,7 @@ int hipEventRecord(void *event, void *stream)
 int hipEventSynchronize(void *event)
 {
     int rc = called("hipEventSynchronize");
-    return rc ? rc : ((fake_event *)event)->recorded ? 0 : INVALID_HANDLE;
+    return rc ? rc : wait_for_event(event);
 }
 
 int hipEventElapsedTime(float *ms, void *start, void *end)

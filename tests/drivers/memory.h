@@ -22,11 +22,12 @@ typedef struct block {
 } block;
 
 typedef struct fake_event {
-    int recorded;
+    fake_stream *recorded; /* where; NULL: nowhere yet */
     float ms;
 } fake_event;
 
 static block blocks[MOST];
+static fake_stream *all_streams[MOST];
 static int streams, events, contexts, lost;
 static float clock_ms;
 static __thread int current; /* 1 + the device whose context this thread has; 0: none */
@@ -78,8 +79,11 @@ static block *block_of(uintptr_t device, size_t bytes)
     return NULL;
 }
 
+/* Whoever frees memory waits until nothing uses it. */
 static int give_block(uintptr_t device, int is_host)
 {
+    for (int i = 0; i < MOST; i++)
+        if (all_streams[i]) stream_flush(all_streams[i]);
     block *b = block_of(device, 0);
     if (!b || b->address != host_of(device) || b->is_host != is_host)
         return fault("what was freed isn't there, or a second time");
@@ -143,11 +147,19 @@ static int free_event(void *event)
 }
 
 /* Each event is 1.5 ms after the one before. */
-static int record_event(void *event, const fake_stream *stream)
+static int record_event(void *event, fake_stream *stream)
 {
     if (!stream || stream->magic != STREAM_MAGIC) return INVALID_HANDLE;
-    *(fake_event *)event = (fake_event){1, clock_ms += 1.5f};
+    *(fake_event *)event = (fake_event){stream, clock_ms += 1.5f};
     return 0;
+}
+
+static int free_place(void)
+{
+    int i = 0;
+    while (i + 1 < MOST && all_streams[i])
+        i++;
+    return i;
 }
 
 static int make_stream(void **out)
@@ -156,6 +168,7 @@ static int make_stream(void **out)
     stream->magic = STREAM_MAGIC;
     stream->device = current - 1;
     stream->end = &stream->first;
+    all_streams[free_place()] = stream;
     streams++;
     *out = stream;
     return 0;
@@ -164,6 +177,8 @@ static int make_stream(void **out)
 static int free_stream(fake_stream *stream)
 {
     stream_flush(stream);
+    for (int i = 0; i < MOST; i++)
+        if (all_streams[i] == stream) all_streams[i] = NULL;
     streams--;
     free(stream);
     return 0;
@@ -174,6 +189,12 @@ static int wait_for(fake_stream *stream)
 {
     stream_flush(stream);
     return lost = stream->fault;
+}
+
+/* All that was on the stream before it; what comes behind does no harm. */
+static int wait_for_event(const fake_event *event)
+{
+    return event->recorded ? wait_for(event->recorded) : INVALID_HANDLE;
 }
 
 static inline void give_up(void)
