@@ -10,6 +10,10 @@ static const char *const names[ISA_COUNT] = {ISA_LIST(ISA_NAME, _)};
 
 #if defined(__x86_64__) && !defined(KHUB_ISA_CUDA)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 /* A feature counts when the processor has it and the system saves the registers it needs. */
 khub__isa khub__isa_of_x86(uint32_t leaf1_ecx, uint32_t leaf7_ebx, uint64_t xcr0)
@@ -26,13 +30,20 @@ khub__isa khub__isa_of_x86(uint32_t leaf1_ecx, uint32_t leaf7_ebx, uint64_t xcr0
     return ISA_avx512;
 }
 
+/* 0 where the processor says that the system doesn't use it. */
+static uint64_t find_xcr0(uint32_t leaf1_ecx)
+{
+    uint32_t low = 0, high = 0;
+    if (leaf1_ecx & 1u << 27) __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
 static khub__isa best(void)
 {
-    uint32_t eax, ebx, ecx, edx, leaf1_ecx, xcr0_low = 0, xcr0_high = 0;
+    uint32_t eax, ebx, ecx, edx, leaf1_ecx;
     if (!__get_cpuid(1, &eax, &ebx, &leaf1_ecx, &edx)) return ISA_portable;
-    if (leaf1_ecx & 1u << 27) __asm__ volatile("xgetbv" : "=a"(xcr0_low), "=d"(xcr0_high) : "c"(0));
     if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) ebx = 0;
-    return khub__isa_of_x86(leaf1_ecx, ebx, (uint64_t)xcr0_high << 32 | xcr0_low);
+    return khub__isa_of_x86(leaf1_ecx, ebx, find_xcr0(leaf1_ecx));
 }
 
 int khub__isa_vnni_of_x86(int isa, uint32_t leaf7_ecx, uint32_t leaf7_1_eax)
@@ -41,19 +52,62 @@ int khub__isa_vnni_of_x86(int isa, uint32_t leaf7_ecx, uint32_t leaf7_1_eax)
     return isa == ISA_avx2 && leaf7_1_eax >> 4 & 1;    /* AVX-VNNI */
 }
 
+/* Leaf 7's ECX and EDX, and EAX of its subleaf 1; zeros where they aren't. */
+static void find_leaf7(uint32_t *ecx, uint32_t *edx, uint32_t *subleaf)
+{
+    uint32_t most, ebx, unused;
+    *ecx = *edx = *subleaf = 0;
+    if (__get_cpuid_count(7, 0, &most, &ebx, ecx, edx) && most >= 1)
+        __cpuid_count(7, 1, *subleaf, ebx, unused, unused);
+}
+
 static int find_vnni(int isa)
 {
-    uint32_t eax, ebx, ecx, edx, subleaf = 0;
-    if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return 0;
-    if (eax >= 1) { /* the highest subleaf */
-        uint32_t leaf7_ecx = ecx;
-        __cpuid_count(7, 1, subleaf, ebx, ecx, edx);
-        ecx = leaf7_ecx;
-    }
+    uint32_t ecx, edx, subleaf;
+    find_leaf7(&ecx, &edx, &subleaf);
     return khub__isa_vnni_of_x86(isa, ecx, subleaf);
+}
+
+unsigned khub__isa_extras_of_x86(int isa, uint32_t leaf7_edx, uint32_t leaf7_1_eax, uint64_t xcr0)
+{
+    const uint64_t saves_tiles = 1u << 17 | 1u << 18; /* their shape, and what is in them */
+    unsigned extras = 0;
+    if (isa != ISA_avx512) return 0;
+    if (leaf7_1_eax >> 5 & 1) extras |= ISA_HAS_AVX512_BF16;
+    if (!(leaf7_edx >> 24 & 1) || (xcr0 & saves_tiles) != saves_tiles) return extras; /* AMX-TILE */
+    if (leaf7_edx >> 22 & 1) extras |= ISA_HAS_AMX_BF16;
+    if (leaf7_edx >> 25 & 1) extras |= ISA_HAS_AMX_INT8;
+    return extras;
+}
+
+/* Linux keeps the tiles' 8 KB for those processes alone that ask for them; a kernel that knows nothing of it,
+ * or a thread whose stack for signals is too small, is a refusal. */
+static int ask_for_tiles(void)
+{
+#if defined(__linux__)
+    enum { REQUEST = 0x1023 /* ARCH_REQ_XCOMP_PERM */, TILES = 18 /* as in XCR0 */ };
+    return (int)syscall(SYS_arch_prctl, REQUEST, TILES);
+#else
+    return -1;
+#endif
+}
+
+static unsigned find_extras(int isa)
+{
+    uint32_t eax, ebx, leaf1_ecx, ecx, edx, subleaf;
+    if (!__get_cpuid(1, &eax, &ebx, &leaf1_ecx, &edx)) return 0;
+    find_leaf7(&ecx, &edx, &subleaf);
+    return khub__isa_permitted(khub__isa_extras_of_x86(isa, edx, subleaf, find_xcr0(leaf1_ecx)),
+                               ask_for_tiles);
 }
 #else
 static int find_vnni(int isa)
+{
+    (void)isa;
+    return 0;
+}
+
+static unsigned find_extras(int isa)
 {
     (void)isa;
     return 0;
@@ -65,8 +119,33 @@ static khub__isa best(void)
 }
 #endif
 
+unsigned khub__isa_permitted(unsigned extras, int (*ask)(void))
+{
+    const unsigned tiles = ISA_HAS_AMX_BF16 | ISA_HAS_AMX_INT8;
+    return extras & tiles && ask() != 0 ? extras & ~tiles : extras;
+}
+
+/* Names of the best path together with what it may have besides: of `may` at least one. */
+static const struct {
+    const char *name;
+    unsigned may;
+} richer[] = {{"avx512_bf16", ISA_HAS_AVX512_BF16}, {"amx", ISA_HAS_AMX_BF16 | ISA_HAS_AMX_INT8}};
+enum { RICHER = sizeof(richer) / sizeof(*richer) };
+
+/* What a name allows besides its path; 0: it is no such name. */
+static unsigned extras_of(const char *name)
+{
+    for (int i = 0; i < RICHER; i++)
+        if (!strcmp(richer[i].name, name)) return richer[i].may;
+    return 0;
+}
+
+/* -1: there is no such name here. */
 static int by_name(const char *name)
 {
+#if defined(__x86_64__) && !defined(KHUB_ISA_CUDA)
+    if (extras_of(name)) return ISA_avx512;
+#endif
     int i = ISA_COUNT - 1;
     while (i >= 0 && strcmp(names[i], name) != 0)
         i--;
@@ -88,7 +167,7 @@ int khub__isa_get(void)
     if (isa) return isa - 2;
     int most = (int)best();
     isa = asked() ? by_name(asked()) : most;
-    if (isa > most) isa = -1;
+    if (isa > most || (asked() && extras_of(asked()) && !(extras_of(asked()) & find_extras(isa)))) isa = -1;
     atomic_store_explicit(&decided, isa + 2, memory_order_relaxed);
     return isa;
 }
@@ -99,6 +178,18 @@ int khub__isa_has_vnni(void)
     int known = atomic_load_explicit(&decided, memory_order_relaxed);
     if (known) return known - 1;
     known = !asked() && find_vnni(khub__isa_get());
+    atomic_store_explicit(&decided, known + 1, memory_order_relaxed);
+    return known;
+}
+
+unsigned khub__isa_extras(void)
+{
+    static _Atomic unsigned decided; /* what there is + 1; 0: not yet */
+    unsigned known = atomic_load_explicit(&decided, memory_order_relaxed);
+    if (known) return known - 1;
+    int isa = khub__isa_get();
+    known = asked() && !extras_of(asked()) ? 0 : find_extras(isa);
+    if (asked()) known &= extras_of(asked());
     atomic_store_explicit(&decided, known + 1, memory_order_relaxed);
     return known;
 }
@@ -119,4 +210,6 @@ void khub__isa_why(char *text, size_t size)
         (size_t)snprintf(text, size, "KHUB_KERNEL_ISA is \"%.40s\", known here are", name ? name : "");
     for (int i = 0; i < ISA_COUNT && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s %s", i ? "," : "", names[i]);
+    for (int i = 0; i < RICHER && used < size && by_name(richer[i].name) >= 0; i++)
+        used += (size_t)snprintf(text + used, size - used, ", %s", richer[i].name);
 }
