@@ -9,7 +9,7 @@ import sys
 KHUB = pathlib.Path(os.environ["KHUB_STAGE"]) / "bin" / "khub"
 PAGE = pathlib.Path(__file__).parents[1] / "docs" / "determinism.md"
 BEGIN, END = "<!-- measured by ./dev bench determinism -->\n", "<!-- end -->\n"
-KERNELS = ["activation", "attention", "embedding", "linear", "norm", "rotary", "softmax", "quantized"]
+KERNELS = ["activation", "attention", "embedding", "linear", "norm", "rotary", "softmax", "quantized", "bfloat16"]
 ORDINARY = {"normal", "zeros", "ties", "bits"}
 HEAD = ["layer", "deterministic", "batch-invariant", "float32: same bits", "worst ULP (standard's)", "promised", "mean (standard's)",
         "bfloat16: same bits", "worst ULP (standard's)", "NaN or infinity for a number in"]

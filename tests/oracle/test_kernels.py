@@ -201,6 +201,17 @@ def test_embedding(index):
         load("embedding").embedding_layer_norm(outs[0], *ids, *tables, weight, bias, 1e-5)
 
 
+def test_pairs_of_bfloat16():
+    x, weight, bias = (rng.standard_normal(s, dtype=np.float32) for s in [(12, 77), (N, 77), (N,)])
+    module, out = load("bfloat16"), np.full((12, N), np.nan, np.float32)
+    packed = np.zeros(module.packed_shape(N, 77), ml_dtypes.bfloat16)
+    call_c("bfloat16", "linear_dot_pack", packed, weight)
+    call_c("bfloat16", "linear_dot_gelu", out, x, packed, bias)
+    rounded = (a.astype(ml_dtypes.bfloat16).astype(np.float64) for a in (x, weight.T))
+    exact = gelu(np.matmul(*rounded) + bias)
+    assert np.all(np.abs(out - exact) <= 1e-5 * (1 + np.abs(exact)))
+
+
 def test_messages_arrive_in_python():
     x = np.zeros((2, 3), np.float64)
     with pytest.raises(TypeError, match="relu: out is float64, float32 or bfloat16 is expected"):

@@ -3,6 +3,7 @@
  * test_kernels_paths.py. */
 #include "activation/activation_path.h"
 #include "attention/attention.h"
+#include "bfloat16/dot.h"
 #include "embedding/embedding.h"
 #include "linear/linear.h"
 #include "norm/norm.h"
@@ -13,10 +14,12 @@
 
 #include "vec.h"
 
+#include <math.h>
 #include <stdio.h>
 
 extern const norm_path PATH(norm);
 extern const activation_path PATH(activation);
+extern const dot_path PATH(dot);
 extern const embedding_path PATH(embedding);
 extern const softmax_path PATH(softmax);
 extern const linear_path PATH(linear);
@@ -171,6 +174,115 @@ static void run_linear(activation_kind activation)
     }
 }
 
+/* Blocks of rows, of panels, chains, each with a rest: the numbers of the widened engine are the same
+ * everywhere; AVX512-BF16 has its bits, since there are no subnormal numbers here; AMX is near the sum in
+ * double and gives a row and a column the same bits, alone or with others. */
+enum { DOT_M = 99, DOT_N = 41, DOT_K = 555, DOT_PANELS = 3, DOT_GROUPS = 18 };
+static char dot_x[4 * DOT_M * DOT_K], dot_bias[4 * DOT_N],
+    dot_weight[DOT_PANELS * DOT_GROUPS * DOT_GROUP_BYTES];
+static char dot_out[2][4 * DOT_M * DOT_N];
+
+static float number_at(const char *from, int64_t i, int type)
+{
+    uint16_t half;
+    float whole;
+    memcpy(&half, from + 2 * i, 2);
+    if (type == BF16) return widen(half);
+    memcpy(&whole, from + 4 * i, 4);
+    return whole;
+}
+
+static uint16_t weight_at(int64_t n, int64_t k)
+{
+    uint16_t half;
+    memcpy(&half, dot_weight + (n / 16 * DOT_GROUPS * 16 + k / 2) * DOT_ROW + n % 16 * 4 + (k % 2 ? 0 : 2),
+           2);
+    return half;
+}
+
+static void put_weights(void)
+{
+    memset(dot_weight, 0, sizeof(dot_weight));
+    for (int64_t n = 0; n < DOT_N; n++)
+        for (int64_t k = 0; k < DOT_K; k++) {
+            uint16_t half = narrow((float)(next() >> 9) / 1048576.0f - 4);
+            char *pair = dot_weight + (n / 16 * DOT_GROUPS * 16 + k / 2) * DOT_ROW + n % 16 * 4;
+            memcpy(pair + (k % 2 ? 0 : 2), &half, 2);
+        }
+}
+
+static linear_call dot_call(char *to, int type, int64_t m, int64_t n)
+{
+    int64_t element = ELEMENT_BYTES(type);
+    return (linear_call){.out = to,
+                         .x = dot_x,
+                         .weight = dot_weight,
+                         .bias = dot_bias,
+                         .out_step = DOT_N * element,
+                         .x_step = DOT_K * element,
+                         .m = m,
+                         .n = n,
+                         .k = DOT_K,
+                         .activation = ACTIVATION_NONE};
+}
+
+/* Each of the (k / 32 + 33) additions of a sum rounds to 24 bits what isn't larger than the sizes of all. */
+static void check_tiles(int type)
+{
+    for (int64_t m = 0; m < DOT_M; m++)
+        for (int64_t n = 0; n < DOT_N; n++) {
+            double sum = number_at(dot_bias, n, type), size = fabs(sum);
+            for (int64_t k = 0; k < DOT_K; k++) {
+                double term =
+                    (double)widen(narrow(number_at(dot_x, m * DOT_K + k, type))) * widen(weight_at(n, k));
+                sum += term, size += fabs(term);
+            }
+            double got = number_at(dot_out[0], m * DOT_N + n, type), off = size * 0x1p-24 * (DOT_K / 32 + 33);
+            if (type == BF16) off += 0x1p-8 * (fabs(sum) + off);
+            if (!(fabs(got - sum) <= off)) puts("AMX is off");
+        }
+}
+
+/* Rows one by one, and columns from the second panel on, have the bits that they have in the whole. */
+static void check_split(dot_engine engine, int type)
+{
+    int64_t element = ELEMENT_BYTES(type), row = DOT_N * element;
+    memset(dot_out[1], 0, sizeof(dot_out[1]));
+    for (int64_t m = 0, rows; m < DOT_M; m += rows) {
+        rows = m < 4 ? 1 : m < 50 ? 17 : DOT_M - m < 33 ? DOT_M - m : 33;
+        for (int half = 0; half < 2; half++) {
+            linear_call call =
+                dot_call(dot_out[1] + m * row + half * 16 * element, type, rows, half ? DOT_N - 16 : 16);
+            call.x += m * call.x_step;
+            call.bias += half * 16 * element;
+            call.weight += half * DOT_GROUPS * DOT_GROUP_BYTES;
+            PATH(dot).linear[engine][type](&call);
+        }
+    }
+    if (memcmp(dot_out[0], dot_out[1], sizeof(dot_out[0])) != 0) puts("a split has other bits");
+}
+
+static void run_dot(void)
+{
+    for (int type = F32; type <= BF16; type++) {
+        fill(dot_x, DOT_M * DOT_K, type, 0), fill(dot_bias, DOT_N, type, 0);
+        put_weights();
+        linear_call call = dot_call(dot_out[0], type, DOT_M, DOT_N);
+        memset(dot_out, 0, sizeof(dot_out));
+        PATH(dot).linear[DOT_WIDENED][type](&call);
+        print("dot", dot_out[0], DOT_M * DOT_N, type);
+        if (!PATH(dot).linear[DOT_PAIRS][type]) continue;
+        call.out = dot_out[1];
+        PATH(dot).linear[DOT_PAIRS][type](&call);
+        if (memcmp(dot_out[0], dot_out[1], sizeof(dot_out[0])) != 0) puts("AVX512-BF16 gives other bits");
+        check_split(DOT_PAIRS, type);
+        call.out = dot_out[0];
+        PATH(dot).linear[DOT_TILES][type](&call);
+        check_tiles(type);
+        check_split(DOT_TILES, type);
+    }
+}
+
 /* Two blocks of rows of more than one tile, the last of a panel's columns, the last of a group; and the same
  * by VNNI where the path can have it. */
 static void run_quantized(quantized_form form)
@@ -262,6 +374,7 @@ int main(void)
     run_rotary(PATH(rotary).rotary);
     for (activation_kind a = ACTIVATION_NONE; a <= ACTIVATION_RELU; a++)
         run_linear(a);
+    run_dot();
     for (quantized_form f = QUANTIZED_INT8; f < QUANTIZED_FORMS; f++)
         run_quantized(f);
     run_attention(0, 0);

@@ -182,6 +182,93 @@ static inline __mmask16 emulated_cmp_ps_mask(emulated_ps a, emulated_ps b, int h
     return (__mmask16)mask;
 }
 
+/* Multiply-adds as AVX512-BF16 and AMX make them, whatever MXCSR says: rounded to nearest even, a subnormal
+ * number is 0 where it goes in and where it comes out. */
+static inline float emulated_normal(float f)
+{
+    return fabsf(f) < 0x1p-126f ? copysignf(0, f) : f;
+}
+static inline float emulated_fma_daz(uint32_t a, uint32_t b, float c)
+{
+    float x = emulated_normal(emulated_float(a)), y = emulated_normal(emulated_float(b));
+    return emulated_normal(fmaf(x, y, emulated_normal(c)));
+}
+static inline uint32_t emulated_upper(uint32_t u)
+{
+    return u & UINT32_C(0xffff0000);
+}
+
+#if defined(KHUB_ISA_AVX512)
+#define EMULATED_DOT
+/* vdpbf16ps: the upper halves first. */
+static inline emulated_ps bf16_pairs(emulated_ps sum, emulated_epi32 x, emulated_epi32 w)
+{
+    for (int i = 0; i < 16; i++) {
+        float first = emulated_fma_daz(emulated_upper(x.u[i]), emulated_upper(w.u[i]), sum.f[i]);
+        sum.f[i] = emulated_fma_daz(x.u[i] << 16, w.u[i] << 16, first);
+    }
+    return sum;
+}
+
+/* The tiles, rows of 16 lanes. Whoever uses one that isn't configured, as whole, ends the program, as the
+ * processor would. */
+static uint32_t emulated_tiles[8][16][16];
+static int emulated_configured;
+static inline void emulated_need(int condition)
+{
+    if (!condition) __builtin_trap();
+}
+static inline void amx_configure(const void *config)
+{
+    uint8_t bytes[64];
+    memcpy(bytes, config, 64);
+    emulated_need(!emulated_configured && bytes[0] == 1 && bytes[1] == 0);
+    for (int i = 2; i < 64; i++) { /* reserved bytes, those of a row, rows */
+        int tile = i < 16 ? 8 : i < 48 ? (i - 16) / 2 : i - 48;
+        emulated_need(bytes[i] == (tile >= 8 || (i < 48 && i % 2) ? 0 : i < 48 ? 64 : 16));
+    }
+    memset(emulated_tiles, 0, sizeof(emulated_tiles));
+    emulated_configured = 1;
+}
+static inline void amx_release(void)
+{
+    emulated_need(emulated_configured);
+    emulated_configured = 0;
+}
+static inline void amx_zero(int t)
+{
+    emulated_need(emulated_configured);
+    memset(emulated_tiles[t], 0, sizeof(emulated_tiles[t]));
+}
+static inline void amx_load(int t, const void *from)
+{
+    emulated_need(emulated_configured);
+    memcpy(emulated_tiles[t], from, sizeof(emulated_tiles[t]));
+}
+static inline void amx_store(int t, void *to)
+{
+    emulated_need(emulated_configured);
+    memcpy(to, emulated_tiles[t], sizeof(emulated_tiles[t]));
+}
+/* tdpbf16ps: the even elements and the odd ones are summed up apart, from 0 on; both sums are added, and then
+ * to what was there. */
+static inline void amx_dot(int sum, int x, int w)
+{
+    emulated_need(emulated_configured);
+    for (int m = 0; m < 16; m++)
+        for (int n = 0; n < 16; n++) {
+            float even = 0, odd = 0;
+            for (int k = 0; k < 16; k++) {
+                uint32_t a = emulated_tiles[x][m][k], b = emulated_tiles[w][k][n];
+                even = emulated_fma_daz(a << 16, b << 16, even);
+                odd = emulated_fma_daz(emulated_upper(a), emulated_upper(b), odd);
+            }
+            float both = emulated_normal(even + odd), before = emulated_float(emulated_tiles[sum][m][n]);
+            emulated_tiles[sum][m][n] = emulated_bits(emulated_normal(emulated_normal(before) + both));
+        }
+}
+#endif
+
 /* what isn't optimised has these as macros */
 #undef _mm512_slli_epi32
 #undef _mm512_srli_epi32
