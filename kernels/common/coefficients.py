@@ -63,11 +63,12 @@ SETS = {
 }
 
 
-# Four pieces, by the integer nearest to 7/8 u, with their centers: those of the tail, which falls, towards the pieces' upper ends,
-# so that its terms have one sign; the first is 0, and the function u · P(u) there.
+# Four pieces, by the integer nearest to 7/8 u, with their centers: towards the upper end where the function falls steeply,
+# so that terms have one sign, and of those one whose coefficients lose little when they are rounded; the first is 0, and the function
+# u · P(u) there.
 ENDS = [0, 4 / 7, 12 / 7, 20 / 7, 4]
 PIECES = {
-    "GELU_TAIL: u · Φ(-u)": (lambda u: u * math.erfc(u / math.sqrt(2)) / 2, [0, 1.5, 2.6875, 4]),
+    "GELU_TAIL: u · Φ(-u)": (lambda u: u * math.erfc(u / math.sqrt(2)) / 2, [0, 1.5, 2.625, 4]),
     "ERF: erf(u), u less in the first piece": (lambda u: math.erf(u) - (u if u < 4 / 7 else 0), [0, 1.125, 2.25, 3.5]),
 }
 

@@ -32,19 +32,8 @@ static inline int tile_panels(int64_t rows, int64_t left)
     return panels;
 }
 
-/* Loops over registers have to be unrolled early for the array to become registers; TILE_STEPS steps over k
- * are written out one after the other, so that counting them costs less. Where every access is checked, or
- * there are no registers to win, that only swells the code: a minute of compiling. */
-#if !defined(__clang__)
-#define UNROLLED   _Pragma("GCC unroll 24") /* TILE_SUMS at most */
-#define TILE_STEPS (TILE_SUMS == 2 ? 1 : 4)
-#elif __has_feature(address_sanitizer) || TILE_SUMS == 2
-#define UNROLLED
-#define TILE_STEPS 1
-#else
-#define UNROLLED   _Pragma("clang loop unroll(full)")
-#define TILE_STEPS 4
-#endif
+/* TILE_STEPS steps over k are written out one after the other, so that counting them costs less. */
+#define TILE_STEPS (UNROLLS ? 4 : 1)
 
 /* The operands of a tile. Distances are in floats, those of `ahead` in bytes. */
 typedef struct tile_call {

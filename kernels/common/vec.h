@@ -29,14 +29,34 @@
 #if defined(KHUB_ISA_AVX2) || defined(KHUB_ISA_AVX512) || defined(KHUB_ISA_NEON) || defined(KHUB_ISA_CUDA)
 #define VEC_LONG VEC
 #else
+#define KHUB__ARRAYS
 #define VEC_LONG static __attribute__((noinline, unused))
+#endif
+
+/* Loops over registers have to be unrolled early for the array to become registers. Where every access is
+ * checked, or there are no registers to win, that only swells the code: a minute of compiling. */
+#if defined(KHUB__ARRAYS)
+#define UNROLLS 0
+#elif defined(__clang__)
+#define UNROLLS (!__has_feature(address_sanitizer))
+#else
+#define UNROLLS 1
+#endif
+#if !UNROLLS
+#define UNROLLED
+#elif defined(__CUDACC__)
+#define UNROLLED _Pragma("unroll")
+#elif defined(__clang__)
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED _Pragma("GCC unroll 24") /* tile.h's TILE_SUMS at most */
 #endif
 
 /* What hardly any sixteen lanes need: never inlined, so that the usual way stays short. */
 #if defined(__CUDACC__)
 #define VEC_RARE static __device__ __attribute__((noinline, unused))
 #else
-#define VEC_RARE static __attribute__((noinline, cold, unused))
+#define VEC_RARE static __attribute__((noinline, unused))
 #endif
 
 /* 1.5 · 2²³: added to a float below 2²², it rounds to an integer that stands in the low bits of the sum. */

@@ -8,6 +8,11 @@
 
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
+/* What is written for `count` v16 at a time, V_TOGETHER at most, a step of all before the next of any: a step
+ * waits for the one before, and processors look ahead as far as they have registers to name. */
+enum { V_TOGETHER = 2 };
+#define V_EACH(k, count) UNROLLED for (int k = 0; k < (count); k++)
+
 /* c[0] + c[1] x + … by Horner's rule. */
 VEC_LONG v16 v_polynomial(v16 x, const float *c, size_t count)
 {
@@ -23,13 +28,14 @@ typedef struct v_power {
     v16 p, r, t;
 } v_power;
 
-/* 2^(n + r), n by t as above, r from -½ to ½. The polynomial in three parts, so that less of it waits. */
-VEC_LONG v_power v_power_of(v16 t, v16 r)
+/* p, with r and t given: 2^(n + r), r from -½ to ½; of `count` at a time. */
+VEC_LONG void v_power_of(v_power *e, const int count)
 {
-    const v16 low = v_fma(r, v_set(0x1.ebfbdcp-3f), v_set(0x1.62e43p-1f)),
-              middle = v_fma(r, v_set(0x1.3b2dd4p-7f), v_set(0x1.c6af7ap-5f)),
-              high = v_fma(r, v_set(0x1.4178a4p-13f), v_set(0x1.5f0952p-10f)), square = v_mul(r, r);
-    return (v_power){v_fma(v_fma(high, square, middle), square, low), r, t};
+    static const float tail[] = {0x1.62e43p-1f,  0x1.ebfbdcp-3f,  0x1.c6af7ap-5f,
+                                 0x1.3b2dd4p-7f, 0x1.5f0952p-10f, 0x1.4178a4p-13f};
+    V_EACH(k, count) e[k].p = v_set(tail[COUNT(tail) - 1]);
+    UNROLLED for (int i = COUNT(tail) - 2; i >= 0; i--) V_EACH(k, count) e[k].p =
+        v_fma(e[k].p, e[k].r, v_set(tail[i]));
 }
 
 VEC v16 v_mantissa(v_power power)
@@ -38,19 +44,26 @@ VEC v16 v_mantissa(v_power power)
 }
 
 /* 2^(x · factor), the factor being high + low; exponents from -290 to 254. */
-VEC v_power v_exp2(v16 x, float high, float low, v16 rounder)
+VEC_LONG void v_exp2(v_power *e, const v16 *x, const int count, float high, float low, v16 rounder)
 {
-    v16 t = v_fma(x, v_set(high), rounder);
-    v16 r = v_fma(x, v_set(high), v_sub(rounder, t)); /* what rounding took */
-    return v_power_of(t, v_fma(x, v_set(low), r));
+    V_EACH(k, count) e[k].t = v_fma(x[k], v_set(high), rounder);
+    V_EACH(k, count) e[k].r = v_sub(rounder, e[k].t);
+    V_EACH(k, count) e[k].r = v_fma(x[k], v_set(high), e[k].r); /* what rounding took */
+    V_EACH(k, count) e[k].r = v_fma(x[k], v_set(low), e[k].r);
+    v_power_of(e, count);
 }
 
 /* The same of x + x_low. */
-VEC v_power v_exp2_of_two(v16 x, v16 x_low, float high, float low, v16 rounder)
+VEC void v_exp2_of_two(v_power *e, const v16 *x, const v16 *x_low, const int count, float high, float low,
+                       v16 rounder)
 {
-    v16 t = v_fma(x, v_set(high), rounder);
-    v16 r = v_fma(x, v_set(high), v_sub(rounder, t));
-    return v_power_of(t, v_add(v_fma(x_low, v_set(high), v_mul(x, v_set(low))), r));
+    V_EACH(k, count) e[k].t = v_fma(x[k], v_set(high), rounder);
+    V_EACH(k, count) e[k].r = v_sub(rounder, e[k].t);
+    V_EACH(k, count) e[k].r = v_fma(x[k], v_set(high), e[k].r);
+    V_EACH(k, count) e[k].p = v_mul(x[k], v_set(low));
+    V_EACH(k, count) e[k].p = v_fma(x_low[k], v_set(high), e[k].p);
+    V_EACH(k, count) e[k].r = v_add(e[k].p, e[k].r);
+    v_power_of(e, count);
 }
 
 #define LOG2_E_HIGH 0x1.715476p+0f
@@ -61,7 +74,8 @@ VEC_LONG v16 v_exp(v16 x)
 {
     v16 half, rest;
     x = v_min(v_set(89.0f), v_max(v_set(-104.0f), x)); /* exp(89) is infinite, exp(-104) is 0; keeps a NaN */
-    v_power p = v_exp2(x, LOG2_E_HIGH, LOG2_E_LOW, v_set(V_ROUNDER));
+    v_power p;
+    v_exp2(&p, &x, 1, LOG2_E_HIGH, LOG2_E_LOW, v_set(V_ROUNDER));
     v_powers(p.t, &half, &rest);
     return v_mul(v_mul(v_mantissa(p), half), rest);
 }
@@ -69,7 +83,9 @@ VEC_LONG v16 v_exp(v16 x)
 /* 2^32 · exp(x) of x up to 0: never below the normal numbers, and below 2^-120 where exp(x) rounds to 0. */
 VEC_LONG v16 v_exp_raised(v16 x)
 {
-    v_power p = v_exp2(v_max(v_set(-106.0f), x), LOG2_E_HIGH, LOG2_E_LOW, v_set(V_BIASED + 32));
+    v_power p;
+    x = v_max(v_set(-106.0f), x);
+    v_exp2(&p, &x, 1, LOG2_E_HIGH, LOG2_E_LOW, v_set(V_BIASED + 32));
     return v_mul(v_mantissa(p), v_two_to(p.t));
 }
 
@@ -83,26 +99,25 @@ VEC_LONG v16 v_tanh(v16 x)
     return v_sign(v_less(size, v_set(0.625f), small, large), x);
 }
 
-/* A function of u from 0 to V_PIECES_END in four pieces, the first half as long as the others: polynomials of
- * u less a center. Sixteen lanes look their own up, which takes less than half of what an exponential and a
- * division do. */
+/* A function of u from 0 up to V_PIECES_END in four pieces, the first half as long as the others: polynomials
+ * of u less a center. Sixteen lanes look their own up, which takes less than an exponential and a division
+ * do. */
 #define V_PIECES_END 4.0f
 enum { V_PIECES_DEGREE = 9 };
 typedef struct v_pieces {
     float center[4], c[V_PIECES_DEGREE + 1][4]; /* of y^0, y^1 … */
 } v_pieces;
 
-VEC_LONG v16 v_in_pieces(v16 u, const v_pieces *p)
+/* Takes the place of u, `count` of it. */
+VEC_LONG void v_in_pieces(v16 *u, const int count, const v_pieces *p)
 {
-    v16 t = v_fma(u, v_set(0.875f), v_set(V_ROUNDER));
-    v16 y = v_sub(u, v_pick(p->center, t)), square = v_mul(y, y);
-    v16 odd = v_pick(p->c[V_PIECES_DEGREE], t), even = v_pick(p->c[V_PIECES_DEGREE - 1], t);
-    for (int i = V_PIECES_DEGREE - 2; i > 1; i -= 2) {
-        odd = v_fma(odd, square, v_pick(p->c[i], t));
-        even = v_fma(even, square, v_pick(p->c[i - 1], t));
-    }
-    /* What decides the last digits comes one by one. */
-    return v_fma(v_fma(v_fma(odd, y, even), y, v_pick(p->c[1], t)), y, v_pick(p->c[0], t));
+    v16 t[V_TOGETHER], sum[V_TOGETHER];
+    V_EACH(k, count) t[k] = v_fma(u[k], v_set(0.875f), v_set(V_ROUNDER));
+    V_EACH(k, count) u[k] = v_sub(u[k], v_pick(p->center, t[k]));
+    V_EACH(k, count) sum[k] = v_pick(p->c[V_PIECES_DEGREE], t[k]);
+    UNROLLED for (int i = V_PIECES_DEGREE - 1; i >= 0; i--) V_EACH(k, count) sum[k] =
+        v_fma(sum[k], u[k], v_pick(p->c[i], t[k]));
+    V_EACH(k, count) u[k] = sum[k];
 }
 
 /* Rounded to 1 from 3.9 on. */
@@ -121,24 +136,8 @@ VEC_LONG v16 v_erf(v16 x)
                                   {0x1.637d96p-11f, -0x1.99f5fcp-12f, -0x1.09bdc4p-11f, 0x1.58fa3ap-11f}}};
     v16 size = v_min(v_set(0x1.fffffep+1f), v_abs(x));               /* keeps a NaN */
     v16 first = v_less(size, v_set(0x1.24924ap-1f), size, v_set(0)); /* what the first piece leaves out */
-    return v_sign(v_add(first, v_in_pieces(size, &erf)), x);
-}
-
-/* u · Φ(-u), Φ being the normal distribution, u from 0 up to V_PIECES_END. */
-VEC v16 v_gelu_tail(v16 u)
-{
-    static const v_pieces tail = {{0, 0x1.8p+0f, 0x1.58p+1f, 0x1p+2f},
-                                  {{0, 0x1.9a76a4p-4f, 0x1.3cfb8p-7f, 0x1.09ad7ap-13f},
-                                   {0x1p-1f, -0x1.050e92p-3f, -0x1.9f983ep-6f, -0x1.080e9cp-11f},
-                                   {-0x1.988454p-2f, 0x1.094102p-6f, 0x1.cd1decp-6f, 0x1.eb2b38p-11f},
-                                   {0x1.f310fep-22f, 0x1.d0317ap-5f, -0x1.fdca64p-7f, -0x1.189f68p-10f},
-                                   {0x1.105172p-4f, -0x1.27a6b2p-5f, 0x1.4a346cp-9f, 0x1.b0f206p-11f},
-                                   {0x1.619462p-15f, 0x1.65ce88p-9f, 0x1.25f598p-9f, -0x1.c9f1f2p-12f},
-                                   {-0x1.4b7f58p-7f, 0x1.3ecb4p-8f, -0x1.a4f944p-10f, 0x1.356044p-13f},
-                                   {0x1.015a18p-12f, -0x1.9e3edcp-10f, 0x1.75d3cap-12f, -0x1.5fa5a8p-16f},
-                                   {0x1.0e7b66p-10f, -0x1.d93f94p-12f, 0x1.86c186p-14f, -0x1.279924p-17f},
-                                   {-0x1.4e6c76p-14f, 0x1.ce02bap-14f, -0x1.fc7dfcp-15f, 0x1.54489ep-17f}}};
-    return v_in_pieces(u, &tail);
+    v_in_pieces(&size, 1, &erf);
+    return v_sign(v_add(first, size), x);
 }
 
 /* u · exp(u²/2) · Φ(-u): what is left of its tail without what makes it small. u from V_PIECES_END on;
