@@ -38,6 +38,10 @@ KHUB_API const char *khub_gpu_model(
 KHUB_API khub_device khub_gpu_device(const khub_gpu *gpu); /* what its tensors have as `device` */
 KHUB_API void *khub_gpu_stream(const khub_gpu *gpu);       /* a CUstream or cudaStream_t */
 
+/* From now on everything is on that stream of the program's (borrowed; NULL: on the device's own again),
+ * after all that was before is done. KHUB_E_KERNEL. */
+KHUB_API int khub_gpu_use_stream(khub_gpu *gpu, void *stream, khub_error *err);
+
 /* A tensor in a device's memory. Don't copy the struct: `tensor.shape` points into it. */
 typedef struct khub_gpu_array {
     khub_tensor tensor; /* compact */

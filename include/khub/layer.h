@@ -7,7 +7,7 @@
 #ifndef KHUB_LAYER_H
 #define KHUB_LAYER_H
 
-#include <khub/kernel.h>
+#include <khub/gpu.h>
 #include <khub/numerics.h>
 #include <khub/mapping.h>
 
@@ -40,6 +40,10 @@ typedef struct khub_slot_options {
                                     * khub_kernelize_options */
     const khub_slot_shape *shapes; /* of some arguments; bound tensors (khub_slot_bind) have theirs */
     size_t shape_count;
+    khub_gpu
+        *gpu; /* on which it runs, borrowed as long as the slot: kernels' functions are called on its stream,
+               * weights prepared in its memory, and an error that comes later has the kernel's name. The
+               * standard function is called as it is. One thread at a time. NULL: as `device` says */
 } khub_slot_options;
 
 /* Adds a slot at `path` ("encoder.layer.0.attention.output.LayerNorm") for a layer of docs/layers.md
@@ -259,6 +263,8 @@ typedef struct khub_kernelize_options {
     khub_on_error on_error;
     int exact; /* not 0: only functions that promise results right to the last bit serve: a tolerance of 0 ULP
                 * for the slot's dtype */
+    khub_gpu *gpu; /* of slots that were added without device and GPU, as that of khub_slot_options; NULL: as
+                    * `device` says */
 } khub_kernelize_options;
 
 typedef struct khub_report khub_report;

@@ -203,6 +203,14 @@ int khub_gpu_synchronize(khub_gpu *gpu, khub_error *err)
     return KHUB_OK;
 }
 
+int khub_gpu_use_stream(khub_gpu *gpu, void *stream, khub_error *err)
+{
+    int rc = khub__given("khub_gpu_use_stream", gpu != NULL, err);
+    if (rc == KHUB_OK) rc = khub_gpu_synchronize(gpu, err);
+    if (rc == KHUB_OK) gpu->stream = stream ? stream : gpu->own_stream;
+    return rc;
+}
+
 /* What another function follows is done once the board has its number. */
 static int write_board(khub_gpu *gpu, khub_error *err)
 {

@@ -25,7 +25,8 @@ struct khub_gpu {
     char arch[64];    /* "9.0"; "": unknown */
     int index;
     int is_open; /* the driver counts this opening */
-    void *context, *stream;
+    void *context;
+    void *stream, *own_stream; /* the one in use, and the one that is freed */
 
     /* Between two functions the stream writes the number of the first onto the board, which the host can
      * read after the device failed, too: the first number above it is whose work wasn't done. */
@@ -49,6 +50,8 @@ void khub__gpu_free(khub_gpu *gpu, void *memory);
 
 /* All its bytes become 0, on the stream. As khub_gpu_put. */
 int khub__gpu_clear(khub_gpu *gpu, const khub_gpu_array *array, khub_error *err);
+
+const char *khub__gpu_arch(const khub_gpu *gpu); /* "9.0"; "": unknown */
 
 /* What the device can do at most, as khub__gpu_driver.flops. */
 double khub__gpu_flops(const khub_gpu *gpu);

@@ -68,7 +68,8 @@ static int open_stream(khub_gpu *gpu, khub_error *err)
     int rc = khub__gpu_enter(gpu, &before, err);
     if (rc != KHUB_OK) return rc;
     const khub__gpu_calls *calls = gpu->driver->calls;
-    int code = calls->stream_new(&gpu->stream, GPU_STREAM_DEFAULT);
+    int code = calls->stream_new(&gpu->own_stream, GPU_STREAM_DEFAULT);
+    gpu->stream = gpu->own_stream;
     if (code == 0) code = calls->host_alloc(&gpu->board, sizeof(unsigned), GPU_HOST_PORTABLE_MAPPED);
     if (code == 0) code = calls->host_address(&gpu->board_address, gpu->board, 0);
     if (code == 0) *(volatile unsigned *)gpu->board = 0;
@@ -157,7 +158,7 @@ static void close_device(khub_gpu *gpu)
     void *before = NULL;
     int entered = gpu->driver->enter(gpu->context, &before) == 0;
     if (gpu->board) gpu->driver->calls->host_free(gpu->board);
-    if (gpu->stream) gpu->driver->calls->stream_free(gpu->stream);
+    if (gpu->own_stream) gpu->driver->calls->stream_free(gpu->own_stream);
     if (entered) gpu->driver->leave(before);
     gpu->driver->close(gpu->index);
 }
@@ -189,6 +190,11 @@ const char *khub_gpu_name(const khub_gpu *gpu)
 const char *khub_gpu_model(const khub_gpu *gpu)
 {
     return gpu->model;
+}
+
+const char *khub__gpu_arch(const khub_gpu *gpu)
+{
+    return gpu->arch;
 }
 
 khub_device khub_gpu_device(const khub_gpu *gpu)

@@ -48,7 +48,8 @@ static khub__group *find_group(khub__decision *d, const khub_slot *slot, khub__o
     for (; group; group = by ? group->next_in_list : group->next)
         if (group->layer == slot->layer && !memcmp(&group->dtype, &slot->dtype, sizeof(slot->dtype)) &&
             group->on.device == on.device && group->on.capability == on.capability &&
-            group->of_runs == (slot->parts != NULL) && (!by || same_counting(by, &group->by)))
+            group->on.gpu == on.gpu && group->of_runs == (slot->parts != NULL) &&
+            (!by || same_counting(by, &group->by)))
             return group;
     return NULL;
 }
@@ -258,7 +259,7 @@ static int make_recipe(khub__offer *offer, const khub__decision *d, const khub__
     if (rc == KHUB_OK) rc = check_promises(d, entry->kernel, spec, group->dtype, why);
     offer->spec = spec;
     return rc == KHUB_OK ? khub__recipe_of(&offer->recipe, d->layers, source, group->layer, group->dtype,
-                                           NULL, spec, why)
+                                           group->on.gpu, spec, why)
                          : rc;
 }
 

@@ -36,7 +36,8 @@ static int check_device(const char *path, const khub_slot_options *options, khub
                         size_t count, khub_error *err)
 {
     khub__on on = parts[0]->on;
-    int rc = options->device ? khub__on_parse(&on, options->device, err) : KHUB_OK;
+    int is_said = options->device || options->gpu;
+    int rc = is_said ? khub__on_take(&on, options->device, options->gpu, err) : KHUB_OK;
     for (size_t i = 0; rc == KHUB_OK && i < count; i++)
         if (memcmp(&parts[i]->on, &on, sizeof(on)) != 0)
             rc = khub__fail(err, KHUB_E_INVAL, "%s: the slot %s isn't said to be on the same device", path,

@@ -108,9 +108,7 @@ static int check_new(const khub_layers *layers, const char *path, const char *la
 static int take_device(khub_slot *slot, const khub_slot_options *options, khub_error *err)
 {
     khub_error why = {0};
-    slot->on = (khub__on){KHUB__DEVICES, KHUB__CAPABILITY_UNKNOWN};
-    if (!options->device) return KHUB_OK;
-    int rc = khub__on_parse(&slot->on, options->device, &why);
+    int rc = khub__on_take(&slot->on, options->device, options->gpu, &why);
     return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s: %s", slot->path, why.message);
 }
 

@@ -22,7 +22,8 @@ int khub__sources_new(khub__sources **out, khub_layers *layers, const khub_kerne
     (*out)->layers = layers;
     (*out)->with.platform = options->platform;
     int rc = read_hub(&(*out)->with.hub, options, err);
-    if (rc == KHUB_OK) rc = khub__on_parse(&(*out)->on, options->device ? options->device : "cpu", err);
+    const char *device = options->device || options->gpu ? options->device : "cpu";
+    if (rc == KHUB_OK) rc = khub__on_take(&(*out)->on, device, options->gpu, err);
     if (rc == KHUB_OK && !options->mapping) rc = khub__mapping_default(&(*out)->own_mapping, err);
     (*out)->mapping = options->mapping ? options->mapping : (*out)->own_mapping;
     if (rc == KHUB_OK) return KHUB_OK;
@@ -56,8 +57,8 @@ static const struct {
     [KHUB__DEVICE_NEURON] = {"neuron", "neuron"}, [KHUB__DEVICE_TPU] = {"tpu", "tpu"},
 };
 
-/* What the platform says of a device. It may have another one in mind than slots are on: then builds are got
- * for that one's backend, and of its capability nothing is known. */
+/* What the platform says of a device. It may have another one in mind than slots are on: then of its
+ * capability nothing is known. What isn't on the CPU gets builds for its own backend alone. */
 static int know(khub__sources *sources, khub__device device, khub_error *err)
 {
     struct khub__of_device *of = &sources->of_device[device];
@@ -66,7 +67,7 @@ static int know(khub__sources *sources, khub__device device, khub_error *err)
     if (of->known || rc != KHUB_OK) return rc;
     const char *has = khub_platform_backend(platform), *prefix = backends[device].prefix;
     int is_its_own = has && strncmp(has, prefix, strlen(prefix)) == 0;
-    if (has && !is_its_own) of->backend = backends[device].name;
+    if (has && (!is_its_own || device != KHUB__DEVICE_CPU)) of->backend = backends[device].name;
     of->capability = KHUB__CAPABILITY_UNKNOWN;
     if (sources->on.device == device) of->capability = sources->on.capability;
     if (of->capability == KHUB__CAPABILITY_UNKNOWN && is_its_own)

@@ -1,6 +1,7 @@
 #include "layer/targets.h"
 
 #include "base/error.h"
+#include "gpu/gpu.h"
 
 #include <stdio.h>
 
@@ -140,7 +141,7 @@ int32_t khub__capability_of(const char *arch)
 int khub__on_parse(khub__on *out, const char *text, khub_error *err)
 {
     size_t length = strcspn(text, ":");
-    *out = (khub__on){find_device(text, length), KHUB__CAPABILITY_UNKNOWN};
+    *out = (khub__on){find_device(text, length), KHUB__CAPABILITY_UNKNOWN, NULL};
     if (out->device == KHUB__DEVICES || out->device == KHUB__DEVICE_ANY)
         return khub__fail(err, KHUB_E_INVAL, "\"%.60s\" is no device: " DEVICE_WORDS, text);
     if (!text[length]) return KHUB_OK;
@@ -152,6 +153,29 @@ int khub__on_parse(khub__on *out, const char *text, khub_error *err)
     if (!khub__has_capabilities(out->device))
         return khub__fail(err, KHUB_E_INVAL, "\"%.60s\": only cuda and rocm have capabilities", text);
     return KHUB_OK;
+}
+
+static int of_gpu(khub__on *out, khub_gpu *gpu, khub_error *err)
+{
+    char backend[32];
+    const char *name = khub_gpu_name(gpu), *arch = khub__gpu_arch(gpu);
+    snprintf(backend, sizeof(backend), "%.*s", (int)strcspn(name, ":"), name);
+    int rc = khub__on_parse(out, backend, err);
+    out->capability = khub__capability_of(*arch ? arch : NULL);
+    out->gpu = gpu;
+    return rc;
+}
+
+int khub__on_take(khub__on *out, const char *device, khub_gpu *gpu, khub_error *err)
+{
+    khub__on said = {KHUB__DEVICES, KHUB__CAPABILITY_UNKNOWN, NULL};
+    int rc = device ? khub__on_parse(&said, device, err) : KHUB_OK;
+    *out = said;
+    if (rc == KHUB_OK && gpu) rc = of_gpu(out, gpu, err);
+    if (rc == KHUB_OK && gpu && device && said.device != out->device)
+        return khub__fail(err, KHUB_E_INVAL, "the device is \"%.60s\", and the GPU is %s", device,
+                          khub_gpu_name(gpu));
+    return rc;
 }
 
 enum {

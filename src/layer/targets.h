@@ -2,6 +2,7 @@
 #ifndef LAYER_TARGETS_H
 #define LAYER_TARGETS_H
 
+#include <khub/gpu.h>
 #include <khub/mapping.h>
 
 typedef enum khub__device {
@@ -44,6 +45,7 @@ int khub__is_device_word(const char *text);
 typedef struct khub__on {
     khub__device device; /* not ANY */
     int32_t capability;  /* or KHUB__CAPABILITY_UNKNOWN */
+    khub_gpu *gpu;       /* borrowed: that one; NULL: calls are the program's matter */
 } khub__on;
 
 /* What the arch of a device makes of its capability: "9.0" is 90, "gfx942" 94; else
@@ -52,6 +54,10 @@ int32_t khub__capability_of(const char *arch);
 
 /* "cpu", "cuda", "cuda:89". KHUB_E_INVAL. */
 int khub__on_parse(khub__on *out, const char *text, khub_error *err);
+
+/* `gpu` where there is one; `device`, which must be its backend then, or NULL; neither: out->device is
+ * KHUB__DEVICES. KHUB_E_INVAL. */
+int khub__on_take(khub__on *out, const char *device, khub_gpu *gpu, khub_error *err);
 
 /* "inference", "training|compile", "fallback". KHUB_E_FORMAT: "WHERE: fact". */
 int khub__mode_parse(int *out, const char *text, const char *where, khub_error *err);

@@ -1,9 +1,13 @@
 """khub mapping from outside: the default mapping, files and items, what applies where, and what is wrong with them."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from fakes import khub
+
+SOURCE = Path(os.environ["KHUB_SOURCE"])
 
 
 def shown(*words, status=0, **options):
@@ -13,18 +17,24 @@ def shown(*words, status=0, **options):
 
 
 def test_the_default_mapping():
-    """Each of its kernels for the CPU is one that is staged, those for CUDA are operators of one that Transformers has too; as JSON it is
-    a mapping like any other."""
+    """Each of its kernels for the CPU is one that is staged, and serves on CUDA, too, where it has loops for it; behind it stand operators
+    of a kernel that Transformers has too. As JSON it is a mapping like any other."""
     table = shown()
     default = json.loads(shown("--json"))
     operators = {"GeLU": "gelu", "GeluTanh": "gelu_tanh", "SiLU": "silu", "QuickGELU": "gelu_quick", "SiluAndMul": "silu_and_mul",
                  "GeluAndMul": "gelu_and_mul"}
+    on_cuda = 0
     for layer, value in default.items():
-        assert f"{layer} " in table and khub("get", value.pop("cpu")).returncode == 0
+        kernel = value.pop("cpu")
+        assert f"{layer} " in table and khub("get", kernel).returncode == 0
+        has_cuda = any((SOURCE / "kernels" / kernel.removeprefix("khub/")).glob("*.cu"))
+        on_cuda += has_cuda
         operator = {"kernel": "kernels-community/activation@v1", "function": operators.get(layer), "args": ["out", "x"]}
-        assert value == ({"cuda": operator} if layer in operators else {})
-    assert len(default) > len(operators) and len(table.splitlines()) == len(default) + len(operators)
-    assert len(shown("--device", "cuda").splitlines()) == len(operators)
+        expected = {"cuda": {"inference": kernel, "fallback": operator} if layer in operators else kernel}
+        assert value == (expected if has_cuda else {})
+    assert len(default) > on_cuda > len(operators)
+    assert len(table.splitlines()) == len(default) + on_cuda + len(operators)
+    assert len(shown("--device", "cuda").splitlines()) == on_cuda + len(operators)
     on_cpu = [line.split() for line in table.splitlines() if "  cpu  " in line]
     applies = shown("--device", "cpu", "--mode", "training|compile")
     assert [line.split() for line in applies.splitlines()] == on_cpu  # what a kernel can do is layers.json's
