@@ -60,6 +60,7 @@ static void add_group(khub__decision *d, khub__group *group, const khub_slot *sl
     while (*end)
         end = &(*end)->next;
     *end = group;
+    if (group->by.mapped) d->counted[group->by.mapped - d->sources->mapping->keys] = 1;
     if (!by_path) return;
     khub__group **list = list_of(d, slot, &group->by);
     group->next_in_list = *list;
@@ -334,7 +335,8 @@ int khub__decision_make(khub__decision *d, khub_error *err)
 {
     int any = 1;
     d->choices = khub__calloc(d->layers->count, sizeof(*d->choices));
-    int rc = d->choices || !d->layers->count ? group_slots(d, err) : no_memory(err);
+    d->counted = khub__calloc(d->sources->mapping->key_count + 1, 1);
+    int rc = d->counted && (d->choices || !d->layers->count) ? group_slots(d, err) : no_memory(err);
     while (rc == KHUB_OK && any) {
         rc = ask_kernels(d, &any, err);
         if (rc == KHUB_OK) rc = khub__sources_get(d->sources, err);
@@ -364,6 +366,7 @@ void khub__decision_free(khub__decision *d)
         khub__free(choice->own);
     }
     khub__free(d->choices);
+    khub__free(d->counted);
     khub__shelves_free(&d->shelves);
     for (size_t i = 0; i < KHUB__LAYERS; i++)
         for (khub__group *next, *group = d->groups[i]; group; group = next) {

@@ -59,6 +59,7 @@ typedef struct khub__decision {
     khub__group *lists[KHUB__GROUP_LISTS];
     int by_path[KHUB__LAYERS]; /* 1: the mapping tells slots of this layer apart by their paths */
     khub__choice *choices;     /* one for each slot */
+    unsigned char *counted;    /* for each key of the mapping, 1: it is the one that counts for some slot */
 } khub__decision;
 
 /* Decides all slots. Nothing is put into them. KHUB_E_NOMEM and KHUB_E_CANCELED only, and then, too, what

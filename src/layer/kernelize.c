@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "layer/decision.h"
+#include "layer/idle.h"
 #include "layer/report.h"
 
 #include <stdlib.h>
@@ -33,16 +33,6 @@ static int is_missed(const khub__group *group, khub_fallback fallback)
 {
     if (!group->misses) return 0;
     return group->named || (fallback == KHUB_FALLBACK_REFUSE && !group->of_runs && !is_on_purpose(group));
-}
-
-/* 1: somebody wrote this key for a layer that no slot has. */
-static int is_idle(const khub__mapped *mapped, const khub__decision *d)
-{
-    int named = 0;
-    for (size_t i = 0; i < mapped->count; i++)
-        named |= !mapped->entries[i]->built_in && khub__entry_names_kernel(mapped->entries[i]);
-    const khub__layer_def *layer = mapped->key ? khub__layer_find(mapped->key->part[0].layer) : NULL;
-    return named && (!layer || !d->groups[khub__layer_number(layer)]);
 }
 
 static size_t slots_of(const khub__group *group)
@@ -77,12 +67,9 @@ static void list_layers(khub__text *text, const khub__decision *d, khub_fallback
     }
 }
 
-static void list_idle(khub__text *text, const khub__decision *d)
+static void list_idle(void *text, const khub__mapped *mapped, const char *why)
 {
-    const khub_mapping *mapping = d->sources->mapping;
-    for (size_t i = 0; i < mapping->key_count; i++)
-        if (is_idle(&mapping->keys[i], d))
-            khub__text_addf(text, "\n  %s: no slot is of this layer", mapping->keys[i].text);
+    khub__text_addf(text, "\n  %s: %s", mapped->text, why);
 }
 
 /* Told once per layer, whatever the number of slots. */
@@ -99,6 +86,13 @@ static void log_reasons(const khub__decision *d, khub_fallback fallback)
     }
 }
 
+static void log_idle(void *mapping, const khub__mapped *mapped, const char *why)
+{
+    if (!mapped->key || !khub__layer_find(mapped->key->part[0].layer)) return; /* it was said already */
+    khub__log(KHUB_LOG_NOTICE, "layer", ((const khub_mapping *)mapping)->name,
+              "names a kernel for %s, and %s", mapped->text, why);
+}
+
 /* As log_reasons; when kernels are switched off, that alone, once. */
 static void log_misses(const khub__decision *d)
 {
@@ -109,13 +103,7 @@ static void log_misses(const khub__decision *d)
         return;
     }
     log_reasons(d, KHUB_FALLBACK_ALLOW);
-    for (size_t i = 0; i < mapping->key_count; i++) {
-        const khub__mapped *mapped = &mapping->keys[i];
-        if (!mapped->key || !khub__layer_find(mapped->key->part[0].layer)) continue; /* it was said already */
-        if (is_idle(mapped, d))
-            khub__log(KHUB_LOG_NOTICE, "layer", mapping->name,
-                      "names a kernel for %s, and no slot is of this layer", mapped->text);
-    }
+    khub__idle_keys(d, log_idle, (void *)(uintptr_t)mapping);
 }
 
 /* One error for all that has to be served and isn't. */
@@ -126,12 +114,12 @@ static int check_served(const khub__decision *d, khub_fallback fallback, khub_er
     khub__text text = {0};
     if (fallback == KHUB_FALLBACK_ALLOW) return KHUB_OK;
     list_misses(&text, d, fallback);
-    list_idle(&text, d);
+    khub__idle_keys(d, list_idle, &text);
     if (err && text.length + strlen(mapping->name) + HEAD > sizeof(err->message)) {
         log_reasons(d, fallback);
         khub__text_free(&text);
         list_layers(&text, d, fallback);
-        list_idle(&text, d);
+        khub__idle_keys(d, list_idle, &text);
     }
     int rc = KHUB_OK;
     if (text.failed)

@@ -249,6 +249,23 @@ def test_L1_nothing_is_mapped(tmp_path, model):
     refused(khub("--model", model, "--fallback", "refuse", "hello"), 2, "--fallback without --kernels")
 
 
+@pytest.mark.parametrize(
+    "pattern, like",
+    [("encoder.layr.1.**", "encoder.layer.1.intermediate.intermediate_act_fn"), ("encoder.layer.1.*", "encoder.layer.1.intermediate.intermediate_act_fn"), ("**.act", "encoder.layer.0.intermediate.intermediate_act_fn")],
+)
+def test_a_pattern_that_takes_no_slot_is_told(model, pattern, like):
+    """With the path that is most like it; where a kernel is required it is an error."""
+    key = f"GeLU({pattern})"
+    words = f"none of the 2 slots of GeLU has such a path, as {like} has"
+    args = ("--model", model, f"--kernels={key}=khub/activation:GeLU")
+    done = khub(*args, "hello")
+    assert done.returncode == 0 and done.stderr.decode().count(f"names a kernel for {key}, and {words}") == 1
+    refused(khub(*args, "--require", "hello"), 3, "required, but no kernel serves", f"{key}: {words}")
+    refused(khub(*args, "--fallback", "refuse", "hello"), 3, "no fallback is allowed", f"{key}: {words}")
+    taken = khub("--model", model, "--kernels=GeLU(encoder.layer.1.**)=khub/activation:GeLU", "--require", "hello")
+    assert (taken.returncode, taken.stderr) == (0, b"")
+
+
 def test_only_what_a_mapping_names_is_noticed_and_required(tmp_path, model):
     (tmp_path / "one.json").write_text('{"LayerNorm": "khub/norm", "Linear": ""}')
     done = khub("--model", model, f"--kernels={tmp_path / 'one.json'}", "--require", "hello")
