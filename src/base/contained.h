@@ -27,7 +27,7 @@ typedef struct khub__end {
 /* Runs work(user) in a child, in which signals do what they do where nobody says otherwise, and what is
  * printed goes to stderr. `user` and what it writes to for this process to see must be shared. *beat,
  * shared, is a sign of life: when it is odd and stays what it is for `limit_ms`, the child hangs. KHUB_E_IO:
- * no child could be started. */
+ * no child could be started; KHUB_E_NOMEM. */
 int khub__contain(khub__end *end, void (*work)(void *user), void *user, const volatile uint64_t *beat,
                   uint32_t limit_ms, khub_error *err);
 

@@ -109,3 +109,17 @@ __attribute__((constructor)) static void f(void)
                          cwd=tmp_path, env={**os.environ, **PLAIN})
     assert run.returncode == 1
     assert (tmp_path / "fine").exists()
+
+
+@pytest.mark.parametrize("does, words", [("_exit(215)", "loading it ends the process: it called exit(215)"), ("_exit(0)", "loading it ends the process: it called exit(0)"),
+                                         ("if (fork()) _exit(0)", "loading it ends the process: it called exit(0)"),
+                                         ("for (int i = 0; i < 1024; i++) close(i)", "loading it closes files of the process that aren't its own"),
+                                         ("close(2)", "loading it closes files of the process that aren't its own")])
+def test_a_constructor_that_takes_the_process_with_it(tmp_path, does, words):
+    """No status is believed to be a rehearsal's good end, nor that what is left of the process could say anything."""
+    build = copy("empty", tmp_path / "repo")
+    library = build / library_of("empty").name
+    (tmp_path / "k.c").write_text(f"#include <unistd.h>\n__attribute__((constructor)) static void f(void) {{ {does}; }}\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "k.c"], check=True)
+    run = khub("get", tmp_path / "repo")
+    assert (run.returncode, run.stdout, run.stderr) == (1, "", f"khub: {library}: {words}\n")

@@ -283,7 +283,9 @@ static void be(void *user)
     if (s->way == 4) _exit(3);
     while (s->way == 5)
         pause();
-    if (s->way >= 7 && fork() == 0) /* has the end of the pipe */
+    if (s->way == 9) _exit(0xd7);
+    if (s->way == 10 && fork() != 0) _exit(0);       /* as daemon() does: what goes on is another process */
+    if ((s->way == 7 || s->way == 8) && fork() == 0) /* has the end of the pipe */
         pause();
     for (int file = 3; s->way == 8 && file < 1024; file++)
         close(file);
@@ -310,8 +312,10 @@ START_TEST(every_way_to_end)
                 {KHUB__LEFT, 3, "it called exit(3)"},
                 {KHUB__HUNG, 0, "it doesn't come back"},
                 {KHUB__SIGNALED, SIGSEGV, "SIGSEGV (Segmentation fault)"},
-                {KHUB__RETURNED, 0, "it returned"},       /* and left a process behind */
-                {KHUB__HUNG, 0, "it doesn't come back"}}; /* without a file */
+                {KHUB__RETURNED, 0, "it returned"},        /* and left a process behind */
+                {KHUB__HUNG, 0, "it doesn't come back"},   /* without a file */
+                {KHUB__LEFT, 0xd7, "it called exit(215)"}, /* which was "done" once */
+                {KHUB__LEFT, 0, "it called exit(0)"}};
     const int64_t shape[] = {2};
     khub_error err = {0};
     shared = khub__shared_new(sizeof(*shared));

@@ -35,9 +35,6 @@ int khub__is_contained(void)
     return contained;
 }
 
-/* Status of a child that has done its work: a kernel that calls exit() doesn't choose it by chance. */
-enum { DONE = 0xd7 };
-
 #ifdef __linux__
 /* Where a kernel takes all memory there is, this process is the one to end. */
 static void offer_to_the_oom_killer(void)
@@ -50,7 +47,9 @@ static void offer_to_the_oom_killer(void)
 }
 #endif
 
-static _Noreturn void run(void (*work)(void *user), void *user, pid_t parent)
+/* *done, which the parent sees, becomes this process's number when the work has come to its end: an exit
+ * status is anybody's, and a process that the work started is another. */
+static _Noreturn void run(volatile pid_t *done, void (*work)(void *user), void *user, pid_t parent)
 {
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody is left to read the findings */
@@ -64,7 +63,8 @@ static _Noreturn void run(void (*work)(void *user), void *user, pid_t parent)
     khub__signals_end_it();
     work(user);
     fflush(NULL);
-    _exit(DONE);
+    *done = getpid();
+    _exit(0);
 }
 
 static int64_t now_ms(void)
@@ -105,7 +105,7 @@ static int wait_for_end(pid_t child, int pipe_end, const volatile uint64_t *beat
     return 1;
 }
 
-static pid_t start(int pipe_ends[2], void (*work)(void *user), void *user)
+static pid_t start(int pipe_ends[2], volatile pid_t *done, void (*work)(void *user), void *user)
 {
     pid_t parent = getpid();
     if (pipe(pipe_ends) != 0) return -1;
@@ -113,38 +113,46 @@ static pid_t start(int pipe_ends[2], void (*work)(void *user), void *user)
     pid_t child = fork();
     if (child == 0) {
         close(pipe_ends[0]);
-        run(work, user, parent);
+        run(done, work, user, parent);
     }
     close(pipe_ends[1]);
     if (child < 0) close(pipe_ends[0]);
     return child;
 }
 
-int khub__contain(khub__end *end, void (*work)(void *user), void *user, const volatile uint64_t *beat,
-                  uint32_t limit_ms, khub_error *err)
+/* The child is waited for here. KHUB_E_IO: there is none. */
+static int contain(khub__end *end, volatile pid_t *done, void (*work)(void *user), void *user,
+                   const volatile uint64_t *beat, uint32_t limit_ms, khub_error *err)
 {
     int pipe_ends[2], status = 0;
-    void (*before)(int) = signal(SIGCHLD, SIG_DFL); /* where it is ignored, a child's status is lost */
-    pid_t child = start(pipe_ends, work, user);
-    if (child < 0) {
-        signal(SIGCHLD, before);
-        return khub__fail(err, KHUB_E_IO, "a child process can't be started: %s", strerror(errno));
-    }
+    pid_t child = start(pipe_ends, done, work, user);
+    if (child < 0) return khub__fail(err, KHUB_E_IO, "a child process can't be started: %s", strerror(errno));
     int alive = !wait_for_end(child, pipe_ends[0], beat, limit_ms);
     close(pipe_ends[0]);
     kill(-child, SIGKILL); /* what it started, too: until it is waited for, the group is its own */
     if (alive) kill(child, SIGKILL);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
-    signal(SIGCHLD, before);
     *end = (khub__end){KHUB__RETURNED, 0};
     if (alive)
         end->how = KHUB__HUNG;
     else if (WIFSIGNALED(status))
         *end = (khub__end){KHUB__SIGNALED, WTERMSIG(status)};
-    else if (WEXITSTATUS(status) != DONE)
+    else if (*done != child || WEXITSTATUS(status) != 0)
         *end = (khub__end){KHUB__LEFT, WEXITSTATUS(status)};
     return KHUB_OK;
+}
+
+int khub__contain(khub__end *end, void (*work)(void *user), void *user, const volatile uint64_t *beat,
+                  uint32_t limit_ms, khub_error *err)
+{
+    pid_t *done = khub__shared_new(sizeof(*done));
+    if (!done) return khub__fail_memory(err, "starting a child process");
+    void (*before)(int) = signal(SIGCHLD, SIG_DFL); /* where it is ignored, a child's status is lost */
+    int rc = contain(end, done, work, user, beat, limit_ms, err);
+    signal(SIGCHLD, before);
+    khub__shared_free(done, sizeof(*done));
+    return rc;
 }
 
 const char *khub__end_words(const khub__end *end, char words[100])
