@@ -208,13 +208,13 @@ static void pairs_bf16(const linear_call *c)
 /* Tiles are a thread's own: configured in each call, given back at its end. */
 static void tiles_f32(const linear_call *c)
 {
-    amx_configure(&whole_tiles);
+    amx_configure(&amx_whole_tiles);
     linear(c, F32, DOT_TILES);
     amx_release();
 }
 static void tiles_bf16(const linear_call *c)
 {
-    amx_configure(&whole_tiles);
+    amx_configure(&amx_whole_tiles);
     linear(c, BF16, DOT_TILES);
     amx_release();
 }

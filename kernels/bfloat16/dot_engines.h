@@ -2,9 +2,9 @@
 #ifndef KHUB_KERNELS_DOT_ENGINES_H
 #define KHUB_KERNELS_DOT_ENGINES_H
 
-#include "dot_x86.h"
+#include "amx.h"
 
-static const amx_config whole_tiles = AMX_WHOLE_TILES;
+#include <immintrin.h>
 
 /* Sixteen elements as pairs, of each the first in the upper half. */
 VEC void store_pairs(uint32_t to[PANEL / 2], v16 v)
@@ -27,6 +27,15 @@ VEC_LONG void copy_pairs(block *b, const linear_call *c, int type, int engine, p
 }
 
 /* ---- AVX512-BF16 ---- */
+
+#if !defined(EMULATED_PAIRS)
+/* To each lane of sum the product of the upper halves, then that of the lower ones. As text, as in amx.h. */
+VEC __m512 bf16_pairs(__m512 sum, __m512i x, __m512i w)
+{
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+    return sum;
+}
+#endif
 
 /* The operands of a tile of sums: rows of x PAIRS apart, panels of the weight w_panel bytes. */
 typedef struct pairs_call {
@@ -103,59 +112,25 @@ VEC_LONG void add_pairs(block *b, const linear_call *c, place at)
 
 /* ---- AMX ---- */
 
-#define AMX_BEGIN(t, from, add)                                                                              \
-    do {                                                                                                     \
-        if (add)                                                                                             \
-            amx_load(t, from);                                                                               \
-        else                                                                                                 \
-            amx_zero(t);                                                                                     \
-    } while (0)
-
-/* One or two tiles of rows by one or two panels: sums in tiles 0 … 3, x in 4 and 5, the weight in 6 and 7.
- * `x` and `below` are the tiles of rows, group after group, `w` and `beside` the panels. */
-VEC void tiles_compute(float *const sum[4], const uint32_t *x, const uint32_t *below, const char *w,
-                       const char *beside, int64_t groups, int add, const int two_rows, const int two_panels)
-{
-    AMX_BEGIN(0, sum[0], add);
-    if (two_panels) AMX_BEGIN(1, sum[1], add);
-    if (two_rows) AMX_BEGIN(2, sum[2], add);
-    if (two_rows && two_panels) AMX_BEGIN(3, sum[3], add);
-    for (int64_t g = 0; g < groups; g++) {
-        amx_load(6, w + g * DOT_GROUP_BYTES);
-        amx_load(4, x + g * TILE * TILE);
-        amx_dot(0, 4, 6);
-        if (two_panels) amx_load(7, beside + g * DOT_GROUP_BYTES);
-        if (two_panels) amx_dot(1, 4, 7);
-        if (two_rows) amx_load(5, below + g * TILE * TILE);
-        if (two_rows) amx_dot(2, 5, 6);
-        if (two_rows && two_panels) amx_dot(3, 5, 7);
-    }
-    amx_store(0, sum[0]);
-    if (two_panels) amx_store(1, sum[1]);
-    if (two_rows) amx_store(2, sum[2]);
-    if (two_rows && two_panels) amx_store(3, sum[3]);
-}
+AMX_FUNCTION(multiply_tiles, amx_dot)
 
 VEC_LONG void add_tiles(block *b, const linear_call *c, place at)
 {
-    int64_t groups = dot_groups(at.count);
+    enum { SUMS = AMX_BYTES / sizeof(float) };
     for (int64_t p = 0; p < at.panels; p += 2)
         for (int64_t r = 0; r < at.room; r += 2 * TILE) {
-            const int two_rows = r + TILE<at.room, two_panels = p + 1 < at.panels, add = at.k0> 0;
             float *first = b->sum + (p * at.room + r) * PANEL, *next = first + at.room * PANEL;
-            float *const sum[4] = {first, next, first + TILE * PANEL, next + TILE * PANEL};
-            const uint32_t *x = b->x.tiles[r / TILE][0][0],
-                           *below = b->x.tiles[two_rows ? r / TILE + 1 : 0][0][0];
-            const char *w = packed_at(c, at.g + p, at.k0),
-                       *beside = packed_at(c, at.g + p + two_panels, at.k0);
-            if (two_rows && two_panels)
-                tiles_compute(sum, x, below, w, beside, groups, add, 1, 1);
-            else if (two_rows)
-                tiles_compute(sum, x, below, w, beside, groups, add, 1, 0);
-            else if (two_panels)
-                tiles_compute(sum, x, below, w, beside, groups, add, 0, 1);
-            else
-                tiles_compute(sum, x, below, w, beside, groups, add, 0, 0);
+            float *const sum[4] = {first, next, first + SUMS, next + SUMS};
+            const int two_rows = r + TILE < at.room, two_panels = p + 1 < at.panels;
+            amx_call call = {.x = (const char *)b->x.tiles[r / TILE],
+                             .below = two_rows ? (const char *)b->x.tiles[r / TILE + 1] : NULL,
+                             .w = packed_at(c, at.g + p, at.k0),
+                             .beside = two_panels ? packed_at(c, at.g + p + 1, at.k0) : NULL,
+                             .steps = dot_groups(at.count),
+                             .add = at.k0 > 0};
+            for (int i = 0; i < 4; i++)
+                call.sum[i] = (char *)sum[i];
+            multiply_tiles(&call);
         }
 }
 

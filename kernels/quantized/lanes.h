@@ -7,8 +7,8 @@
 #include "vec.h"
 
 /* How small integers are multiplied, always a constant: as 16-bit ones, pair by pair; by VNNI, where HAS_VNNI
- * is defined. */
-enum { DOT_WIDE, DOT_VNNI };
+ * is defined; by AMX, tile by tile, where HAS_AMX is. */
+enum { DOT_WIDE, DOT_VNNI, DOT_AMX };
 
 /* Each defines w16 and:
  *   w_load(p), w_store(p, w)     64 bytes, any alignment

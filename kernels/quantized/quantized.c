@@ -38,8 +38,10 @@ static int run(const khub__call *c, quantized_form form, activation_kind activat
     if (check_packed(c, WEIGHT, bits_of_form(form)) || check_sums(c, form)) return -1;
     linear_call call = khub__linear_call(c, activation);
     const quantized_path *path = quantized_paths[c->isa];
-    int vnni = form < QUANTIZED_INT8_WEIGHT && khub__isa_has_vnni(); /* then the path has them */
-    (vnni ? path->vnni : path->linear)[form][c->type](&call);
+    int tiles = form == QUANTIZED_INT8 && khub__isa_extras() & ISA_HAS_AMX_INT8; /* then the path has them */
+    int vnni = form < QUANTIZED_INT8_WEIGHT && khub__isa_has_vnni();
+    quantized_function *const *functions = tiles ? path->tiles : vnni ? path->vnni[form] : path->linear[form];
+    functions[c->type](&call);
     return 0;
 }
 

@@ -53,6 +53,7 @@ typedef void quantized_packer(const quantized_pack *);
 typedef struct quantized_path {
     quantized_function *linear[QUANTIZED_FORMS][2];
     quantized_function *vnni[2][2]; /* of 8 bits of x, for processors with VNNI; NULL: no path of theirs */
+    quantized_function *tiles[2];   /* of 8 bits of both, for processors with AMX; as vnni */
 } quantized_path;
 
 typedef struct quantized_packers {

@@ -12,20 +12,26 @@
 #include "quantized.h"
 
 #include "activation.h"
+#if defined(KHUB_ISA_AVX512)
+#include "amx.h"
+#define HAS_AMX
+#endif
 #include "lanes.h"
 #include "range.h"
 #include "tile.h"
 
 enum { PANEL = LINEAR_PANEL, GROUP = QUANTIZED_GROUP };
 enum { BLOCK_ROWS = 24, BLOCK_PANELS = 16, X_ROOM = 24576, X_GROUPS = X_ROOM / GROUP };
+/* Of AMX a block has two tiles of rows, and of their elements along k 64 to a tile. */
+enum { TILE = 16, TILED_ROWS = 2 * TILE, TILED_ROOM = 32768, TILED_GROUPS = 2 };
 
-/* 56 KB of stack. Rows of x beside each other, groups of a row beside each other. */
+/* 72 KB of stack. Rows of x beside each other, groups of a row beside each other. */
 typedef struct block {
-    _Alignas(64) char x[X_ROOM];                         /* integers, as dot_… take them */
-    _Alignas(64) char sum[BLOCK_PANELS][BLOCK_ROWS][64]; /* w16 of Int8, totals of the others */
+    _Alignas(64) char x[TILED_ROOM];                     /* integers, as dot_… take them */
+    _Alignas(64) char sum[BLOCK_PANELS][TILED_ROWS][64]; /* w16 of Int8, totals of the others */
     int32_t x_sum[X_GROUPS]; /* 4 bits: -8 · the sum of the group, as 8 is in qw */
     float x_scale[X_GROUPS]; /* of 16 bits */
-    range range[BLOCK_ROWS]; /* of 8 bits */
+    range range[TILED_ROWS]; /* of 8 bits */
 } block;
 
 /* ---- what the forms differ in; `form` and `how` are constants wherever they are looked at ---- */
@@ -176,7 +182,19 @@ typedef struct tiles {
 VEC int64_t block_count(int64_t rows, int64_t k, int form, int how)
 {
     int64_t all = quantized_groups(k), fit = X_GROUPS / (rows * x_bytes(form, how));
+    if (how == DOT_AMX) {
+        all = (all + 1) / TILED_GROUPS * TILED_GROUPS;
+        fit = TILED_ROOM / GROUP / (rows > TILE ? TILED_ROWS : TILE);
+    }
     return (all < fit ? all : fit) * GROUP;
+}
+
+/* Where elements k … k + 15 of a row are in a block that has `room` of each. */
+VEC char *x_at(block *b, int64_t r, int64_t k, int64_t room, int form, int how)
+{
+    const int64_t tile = TILED_GROUPS * GROUP;
+    if (how != DOT_AMX) return b->x + (r * room + k) * x_bytes(form, how);
+    return b->x + ((r / TILE * (room / tile) + k / tile) * TILE + r % TILE) * tile + k % tile;
 }
 
 /* Elements k … of a block of which `count` are in the row, zeros behind. */
@@ -190,7 +208,7 @@ VEC void put_x(char *to, v16 rounded, int form, int how)
 {
     if (x_bytes(form, how) == 2)
         w_store_wide(to, rounded);
-    else if (form == QUANTIZED_INT8)
+    else if (form == QUANTIZED_INT8 && how == DOT_VNNI)
         w_store_bytes(to, v_add(rounded, v_set(128)));
     else
         w_store_bytes(to, rounded);
@@ -206,15 +224,14 @@ VEC range range_of_group(v16 low, v16 high)
 VEC_LONG void quantize_row(block *b, int64_t r, const char *row, int64_t count, int64_t room, int type,
                            int form, int how)
 {
-    const int each = x_bytes(form, how);
     for (int64_t k = 0; k < count; k += GROUP) {
         v16 low = read_x(row, k, count, type), high = read_x(row, k + PANEL, count, type);
         range own = is_wide(form) ? range_of_group(low, high) : b->range[r];
         int64_t group = (r * room + k) / GROUP;
         low = range_round(&own, low);
         high = range_round(&own, high);
-        put_x(b->x + (r * room + k) * each, low, form, how);
-        put_x(b->x + (r * room + k + PANEL) * each, high, form, how);
+        put_x(x_at(b, r, k, room, form, how), low, form, how);
+        put_x(x_at(b, r, k + PANEL, room, form, how), high, form, how);
         v16 sum = v_add(v_sub(low, v_set(V_ROUNDER)), v_sub(high, v_set(V_ROUNDER)));
         if (weight_bits(form) == 4) b->x_sum[group] = -8 * (int32_t)v_sum(sum);
         if (is_wide(form)) b->x_scale[group] = own.scale;
@@ -266,6 +283,49 @@ VEC_LONG void add_block(block *b, const linear_call *c, const tiles *t, int form
     }
 }
 
+#if defined(HAS_AMX)
+AMX_FUNCTION(multiply_tiles, amx_dot_bytes)
+
+/* The same by AMX. The last of an odd number of groups makes a tile with zeros of the weight. What stands in
+ * x for rows and elements that aren't there doesn't matter: integers, times those zeros, or in sums that
+ * nobody reads. */
+VEC_LONG void add_tiles(block *b, const linear_call *c, int64_t rows, int64_t room, int64_t g, int64_t panels,
+                        int64_t k0, int64_t count)
+{
+    _Alignas(64) char rest[2][AMX_BYTES];
+    const int64_t groups = quantized_groups(count), whole = groups / TILED_GROUPS;
+    memset(rest, 0, sizeof(rest));
+    for (int64_t p = 0; p < panels; p += 2) {
+        const int two_rows = rows > TILE, two_panels = p + 1 < panels;
+        const char *w = c->weight + (g + p) * c->weight_step + k0 * PANEL, *beside = w + c->weight_step;
+        amx_call call = {
+            .sum = {b->sum[p][0], b->sum[p + two_panels][0], b->sum[p][TILE], b->sum[p + two_panels][TILE]},
+            .x = b->x,
+            .below = two_rows ? b->x + room * TILE : NULL,
+            .w = w,
+            .beside = two_panels ? beside : NULL,
+            .steps = whole,
+            .add = 1};
+        multiply_tiles(&call);
+        if (groups % TILED_GROUPS == 0) continue;
+        memcpy(rest[0], w + whole * AMX_BYTES, AMX_BYTES / 2);
+        if (two_panels) memcpy(rest[1], beside + whole * AMX_BYTES, AMX_BYTES / 2);
+        call.x += whole * AMX_BYTES;
+        if (two_rows) call.below += whole * AMX_BYTES;
+        call.w = rest[0];
+        if (two_panels) call.beside = rest[1];
+        call.steps = 1;
+        multiply_tiles(&call);
+    }
+}
+#else
+VEC void add_tiles(block *b, const linear_call *c, int64_t rows, int64_t room, int64_t g, int64_t panels,
+                   int64_t k0, int64_t count)
+{
+    (void)b, (void)c, (void)rows, (void)room, (void)g, (void)panels, (void)k0, (void)count; /* never called */
+}
+#endif
+
 /* A sum times the scales that it lacks; `scales` are those of 8 bits. */
 VEC v16 scaled(const char *sum, const char *scales, const range *r, int form, int how)
 {
@@ -294,10 +354,11 @@ VEC_LONG void finish(const block *b, const linear_call *c, int type, int form, i
 /* x is quantized once for all panels when the block holds all of its rows. */
 VEC_LONG void linear(const linear_call *c, const tiles *t, int type, int form, int how)
 {
+    const int64_t most = how == DOT_AMX ? TILED_ROWS : BLOCK_ROWS;
     block b;
     int64_t all = (c->n + PANEL - 1) / PANEL;
-    for (int64_t i0 = 0; i0 < c->m; i0 += BLOCK_ROWS) {
-        int64_t rows = least(BLOCK_ROWS, c->m - i0), room = block_count(rows, c->k, form, how);
+    for (int64_t i0 = 0; i0 < c->m; i0 += most) {
+        int64_t rows = least(most, c->m - i0), room = block_count(rows, c->k, form, how);
         const char *x = c->x + i0 * c->x_step;
         for (int64_t r = 0; r < rows && !is_wide(form); r++)
             b.range[r] = range_of_row(x + r * c->x_step, c->k, type);
@@ -309,7 +370,10 @@ VEC_LONG void linear(const linear_call *c, const tiles *t, int type, int form, i
                 for (int64_t r = 0; r < rows && (g == 0 || room < c->k); r++)
                     quantize_row(&b, r, x + r * c->x_step + k0 * ELEMENT_BYTES(type), count, room, type, form,
                                  how);
-                add_block(&b, c, t, form, how, rows, room, g, panels, k0, count);
+                if (how == DOT_AMX)
+                    add_tiles(&b, c, rows, room, g, panels, k0, count);
+                else
+                    add_block(&b, c, t, form, how, rows, room, g, panels, k0, count);
             }
             finish(&b, c, type, form, how, i0, rows, g, panels);
         }
@@ -339,6 +403,21 @@ DEFINE(int8_vnni, QUANTIZED_INT8, DOT_VNNI)
 DEFINE(int4_vnni, QUANTIZED_INT4, DOT_VNNI)
 #endif
 
+#if defined(HAS_AMX)
+static void int8_tiles_f32(const linear_call *c)
+{
+    amx_configure(&amx_whole_tiles);
+    linear(c, NULL, F32, QUANTIZED_INT8, DOT_AMX);
+    amx_release();
+}
+static void int8_tiles_bf16(const linear_call *c)
+{
+    amx_configure(&amx_whole_tiles);
+    linear(c, NULL, BF16, QUANTIZED_INT8, DOT_AMX);
+    amx_release();
+}
+#endif
+
 extern const quantized_path PATH(quantized);
 const quantized_path PATH(quantized) = {
     .linear = {{int8_f32, int8_bf16},
@@ -347,5 +426,8 @@ const quantized_path PATH(quantized) = {
                {int4_weight_f32, int4_weight_bf16}},
 #if defined(HAS_VNNI)
     .vnni = {{int8_vnni_f32, int8_vnni_bf16}, {int4_vnni_f32, int4_vnni_bf16}},
+#endif
+#if defined(HAS_AMX)
+    .tiles = {int8_tiles_f32, int8_tiles_bf16},
 #endif
 };

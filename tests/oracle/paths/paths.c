@@ -317,6 +317,48 @@ static void run_quantized(quantized_form form)
     }
 }
 
+/* Bytes by AMX, which are integers everywhere: one tile of rows, two, and more than a block; an odd number of
+ * panels, of groups, and more of them than a block has. */
+static void compare_tiles(int64_t m, int64_t n, int64_t k, int type)
+{
+    enum { MOST_M = 33, MOST_N = 40, MOST_K = 1100 };
+    static char numbers[4 * MOST_N * MOST_K], rows[4 * MOST_M * MOST_K], records[3 * 18048],
+        results[2][4 * MOST_M * MOST_N];
+    int64_t element = ELEMENT_BYTES(type), record = quantized_record(8, k);
+    if (!PATH(quantized).tiles[type]) return;
+    fill(rows, (size_t)(m * k), type, 400), fill(numbers, (size_t)(n * k), type, 400);
+    fill(bias, (size_t)n, type, 0);
+    quantized_pack pack = {records, numbers, record, k * element, n, k};
+    PATH(quantized_packers).int8[type](&pack);
+    memset(results, 0, sizeof(results));
+    for (int tiles = 0; tiles < 2; tiles++) {
+        linear_call call = {.out = results[tiles],
+                            .x = rows,
+                            .weight = records,
+                            .bias = bias,
+                            .out_step = n * element,
+                            .x_step = k * element,
+                            .weight_step = record,
+                            .m = m,
+                            .n = n,
+                            .k = k,
+                            .activation = ACTIVATION_GELU};
+        (tiles ? PATH(quantized).tiles[type] : PATH(quantized).linear[QUANTIZED_INT8][type])(&call);
+    }
+    if (memcmp(results[0], results[1], sizeof(results[0])) != 0) puts("AMX gives other bits");
+}
+
+static void run_tiles(void)
+{
+    for (int type = F32; type <= BF16; type++) {
+        compare_tiles(26, 35, 45, type);
+        compare_tiles(9, 20, 77, type);
+        compare_tiles(1, 16, 64, type);
+        compare_tiles(33, 40, 1100, type);
+        compare_tiles(2, 17, 0, type);
+    }
+}
+
 /* Queries for more than two tiles, keys for more than one block, heads as wide as no vector is. */
 static void run_attention(int causal, int window)
 {
@@ -377,6 +419,7 @@ int main(void)
     run_dot();
     for (quantized_form f = QUANTIZED_INT8; f < QUANTIZED_FORMS; f++)
         run_quantized(f);
+    run_tiles();
     run_attention(0, 0);
     run_attention(1, 0);
     run_attention(1, 1);

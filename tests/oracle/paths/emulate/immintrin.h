@@ -199,7 +199,8 @@ static inline uint32_t emulated_upper(uint32_t u)
 }
 
 #if defined(KHUB_ISA_AVX512)
-#define EMULATED_DOT
+#define EMULATED_PAIRS
+#define EMULATED_AMX
 /* vdpbf16ps: the upper halves first. */
 static inline emulated_ps bf16_pairs(emulated_ps sum, emulated_epi32 x, emulated_epi32 w)
 {
@@ -266,6 +267,17 @@ static inline void amx_dot(int sum, int x, int w)
             float both = emulated_normal(even + odd), before = emulated_float(emulated_tiles[sum][m][n]);
             emulated_tiles[sum][m][n] = emulated_bits(emulated_normal(emulated_normal(before) + both));
         }
+}
+/* tdpbssd */
+static inline void amx_dot_bytes(int sum, int x, int w)
+{
+    emulated_need(emulated_configured);
+    for (int m = 0; m < 16; m++)
+        for (int n = 0; n < 16; n++)
+            for (int k = 0; k < 16; k++)
+                for (int t = 0; t < 4; t++)
+                    emulated_tiles[sum][m][n] += (uint32_t)(emulated_byte(emulated_tiles[x][m][k], t) *
+                                                            emulated_byte(emulated_tiles[w][k][n], t));
 }
 #endif
 
