@@ -12,8 +12,9 @@
  *
  * That leaves open which of the elements stand side by side in a vector: no element waits for its neighbour.
  * Here it is keys for scores and weights, dims for sums, so that a single query fills the vectors as well as
- * many do. Keys of a block are transposed for it. A query that sees a part of a block only (the diagonal, a
- * window's edge) has its chain over that part and no mask. */
+ * many do. Keys of a block are transposed for it, values packed, unless there is one query of heads side by
+ * side (block_in_order). A query that sees a part of a block only (the diagonal, a window's edge) has its
+ * chain over that part and no mask. */
 #include "attention.h"
 
 #include "tile.h"
@@ -212,10 +213,10 @@ VEC v16 seen(v16 v, int64_t j, int64_t from, int64_t until, float rest)
 }
 
 /* The largest score of each row. What a row doesn't see gets -∞, as far as a panel of what it sees goes. */
-VEC_LONG void find_most(scratch *s, span rows, int64_t j0)
+VEC_LONG void find_most(scratch *s, int64_t at, span rows, int64_t j0)
 {
     for (int64_t r = rows.first; r < rows.first + rows.count; r++) {
-        float *row = s->weight[r];
+        float *row = s->weight[at + r];
         int64_t from = greatest(0, s->from[r] - j0), until = least(KEYS, s->until[r] - j0);
         v16 most = v_set(-INFINITY);
         if (from || until < KEYS)
@@ -223,7 +224,7 @@ VEC_LONG void find_most(scratch *s, span rows, int64_t j0)
                 v_store(row + j, seen(v_load(row + j), j, from, until, -INFINITY));
         for (int64_t j = from / 16 * 16; j < until; j += 16)
             most = v_max(v_load(row + j), most);
-        s->most[r] = v_largest(most);
+        s->most[at + r] = v_largest(most);
     }
 }
 
@@ -242,22 +243,23 @@ VEC_LONG void raise(float *largest, float *most, float *fade, scaling by, int64_
     }
 }
 
-/* Scores become weights. */
-VEC_LONG void weigh(scratch *s, int64_t base, span rows, scaling by, int64_t j0)
+/* Scores become weights: those of the rows at `at`. */
+VEC_LONG void weigh(scratch *s, int64_t base, int64_t at, span rows, scaling by, int64_t j0)
 {
-    find_most(s, rows, j0);
-    raise(s->largest + base + rows.first, s->most + rows.first, s->fade + rows.first, by, rows.count);
+    find_most(s, at, rows, j0);
+    raise(s->largest + base + rows.first, s->most + at + rows.first, s->fade + at + rows.first, by,
+          rows.count);
     for (int64_t r = rows.first; r < rows.first + rows.count; r++) {
         int64_t from = greatest(0, s->from[r] - j0), until = least(KEYS, s->until[r] - j0);
-        float *row = s->weight[r], *total = s->total[base + r];
-        v16 sum = v_set(0), most = v_set(s->most[r]);
+        float *row = s->weight[at + r], *total = s->total[base + r];
+        v16 sum = v_set(0), most = v_set(s->most[at + r]);
         for (int64_t j = from / 16 * 16; j < until; j += 16) {
             v16 weight = v_weight(v_sub(v_load(row + j), most), by);
             if (j < from || until < j + 16) weight = seen(weight, j, from, until, 0);
             v_store(row + j, weight);
             sum = v_add(sum, weight);
         }
-        v_store(total, v_fma(v_load(total), v_set(s->fade[r]), sum));
+        v_store(total, v_fma(v_load(total), v_set(s->fade[at + r]), sum));
     }
 }
 
@@ -302,11 +304,89 @@ VEC_LONG void add_values(scratch *s, const rows_of *v, int64_t base, span rows, 
     }
 }
 
+/* A single query of heads that lie side by side: K and V are read once for one row, so that nothing costs but
+ * reading, and memory likes to be read in the order it lies in. Sixteen keys at a time for all heads, then
+ * FEW values. */
+enum { FEW = 4 };
+static int in_order(const scratch *s, const attention_call *c)
+{
+    int64_t pieces = (c->dims + DIMS - 1) / DIMS;
+    return s->count == 1 && s->heads > 1 && c->dims <= WIDE && pieces * s->heads <= KEYS;
+}
+
+VEC_LONG void score_in_order(scratch *s, const attention_call *c, int64_t j0, int64_t j, int64_t keys,
+                             int type)
+{
+    for (int64_t h = 0; h < s->heads; h++) {
+        const char *k = c->k + (s->head + h) * c->k_head + (j0 + j) * c->k_step;
+        rows_of all = {k, j0 + j + 32 <= c->keys ? k + 16 * c->k_step : k, c->k_step, c->k_step};
+        for (int64_t d = 0; d < c->dims; d += DIMS) {
+            rows_of part = part_of(&all, d * ELEMENT_BYTES(type));
+            tile_call t = {.x = piece(s->q, s, d, h),
+                           .w = s->kv,
+                           .sum = s->weight[h] + j,
+                           .count = least(DIMS, c->dims - d),
+                           .add = d > 0};
+            pack_keys(s->kv, &part, least(16, keys - j), t.count, type);
+            tile_1(&t, 1);
+        }
+    }
+}
+
+/* Goes on with `groups` v16 of chains, over `keys` keys. */
+VEC void values_of(float *chain, const float *weight, const char *v, int64_t step, int64_t d, int64_t n,
+                   const int groups, const int keys, int type)
+{
+    v16 sum[DIMS / 16];
+    UNROLLED for (int p = 0; p < groups; p++) sum[p] = v_load(chain + 16 * p);
+    UNROLLED for (int i = 0; i < groups * keys; i++) sum[i % groups] =
+        v_fma(v_set(weight[i / groups]), v_read(v + i / groups * step, d + 16 * (i % groups), n, type),
+              sum[i % groups]);
+    UNROLLED for (int p = 0; p < groups; p++) v_store(chain + 16 * p, sum[p]);
+}
+
+VEC_LONG void add_in_order(scratch *s, const attention_call *c, int64_t j0, int64_t j, const int keys,
+                           int type)
+{
+    for (int64_t h = 0; h < s->heads; h++) {
+        const char *v = c->v + (s->head + h) * c->v_head + (j0 + j) * c->v_step;
+        int64_t d = 0;
+        for (; d + DIMS <= c->dims; d += DIMS)
+            values_of(piece(s->kv, s, d, h), s->weight[h] + j, v, c->v_step, d, c->dims, DIMS / 16, keys,
+                      type);
+        for (; d < c->dims; d += 16)
+            values_of(piece(s->kv, s, d, h), s->weight[h] + j, v, c->v_step, d, c->dims, 1, keys, type);
+    }
+}
+
+VEC_RARE void block_in_order(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int type)
+{
+    int64_t from = greatest(0, s->from[0] - j0), until = least(KEYS, s->until[0] - j0), j;
+    for (j = from / 16 * 16; j < until; j += 16)
+        score_in_order(s, c, j0, j, keys, type);
+    for (int64_t h = 0; h < s->heads; h++)
+        weigh(s, h, h, (span){0, 1}, scaling_by(fabsf(c->scale)), j0);
+    memset(s->kv, 0, sizeof(s->kv));
+    for (j = from; j + FEW <= until; j += FEW)
+        add_in_order(s, c, j0, j, FEW, type);
+    for (; j < until; j++)
+        add_in_order(s, c, j0, j, 1, type);
+    for (int64_t h = 0; h < s->heads; h++)
+        for (int64_t d = 0; d < c->dims; d += 16) {
+            float *sum = piece(s->sum, s, d, h);
+            v_store(sum, v_fma(v_load(sum), v_set(s->fade[h]), v_load(piece(s->kv, s, d, h))));
+        }
+}
+
 /* Keys j0 … j0 + keys - 1 of all key heads, for dims e … e + n - 1 of the result. */
 VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t keys, int64_t e, int64_t n,
                     int type)
 {
     span rows = who_sees(s, j0, j0 + keys);
+    if (in_order(s, c)) {
+        block_in_order(s, c, j0, keys, type);
+        return;
+    }
     for (int64_t h = 0; h < s->heads; h++) {
         int64_t head = s->head + h, base = h * s->count, last = h + 1 == s->heads;
         int64_t next_j = !last ? j0 : j0 + KEYS < c->keys ? j0 + KEYS : 0;
@@ -314,7 +394,7 @@ VEC_LONG void block(scratch *s, const attention_call *c, int64_t j0, int64_t key
                    *k = c->k + head * c->k_head + j0 * c->k_step,
                    *next = c->k + (last ? s->head : head + 1) * c->k_head + next_j * c->k_step;
         score(s, c, &(rows_of){k, v, c->k_step, c->v_step}, base, j0, keys, type);
-        weigh(s, base, rows, scaling_by(fabsf(c->scale)), j0);
+        weigh(s, base, 0, rows, scaling_by(fabsf(c->scale)), j0);
         add_values(s, &(rows_of){v, next, c->v_step, c->k_step}, base, rows, j0, keys, n, type);
     }
 }

@@ -147,12 +147,14 @@ static void check(const problem *p, const char *isa)
 
 static const khub_dtype *const dtypes[] = {&f32, &bf16, &f16};
 
-/* 128 rows of 64 dims at a time, blocks of 64 keys, chains of 64 dims, 512 dims at a time, grouped heads. */
+/* 128 rows of 64 dims at a time, blocks of 64 keys, chains of 64 dims, 512 dims at a time, grouped heads; one
+ * query of heads side by side. */
 static const int64_t shapes[][6] = {
     /* b t s h g d */
     {1, 1, 1, 1, 1, 1},    {2, 5, 5, 2, 2, 32},    {1, 12, 12, 3, 3, 32}, {2, 17, 33, 2, 1, 7},
     {1, 33, 64, 1, 1, 16}, {1, 40, 130, 1, 1, 64}, {1, 7, 65, 6, 2, 80},  {2, 1, 129, 8, 2, 24},
     {1, 3, 9, 2, 2, 530},  {1, 50, 3, 1, 1, 9},    {3, 2, 70, 1, 1, 257}, {1, 67, 66, 4, 2, 3},
+    {2, 1, 150, 3, 3, 80}, {1, 1, 66, 2, 2, 19},   {1, 1, 40, 70, 70, 5},
 };
 enum { SHAPES = sizeof(shapes) / sizeof(*shapes) };
 
