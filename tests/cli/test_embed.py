@@ -461,6 +461,22 @@ def test_shadow_as_json(model):
     assert last["embeddings"]["absolute"]["value"] == np.abs(found.astype(float) - with_kernels.astype(float)).max()
 
 
+def test_json_has_what_is_asked_for_in_one_order(tmp_path, model):
+    """A line each: the report, the embeddings, what the calls showed. Nobody gets what isn't asked for."""
+    def kinds(*args):
+        done = khub("--model", model, "--json", *args, "hello")
+        assert (done.returncode, done.stderr) == (0, b"")
+        lines = map(json.loads, done.stdout.splitlines())
+        return ["embedding" if isinstance(line, list) else next(k for k in ("filled", "retried", "embeddings") if k in line) for line in lines]
+
+    assert kinds() == kinds("--kernels") == ["embedding"]
+    assert kinds("--report") == kinds("--kernels", "--report") == ["filled", "embedding"]
+    assert kinds("--shadow") == ["embedding", "embeddings"]
+    everything = ("--shadow", "--report", "--on-error=standard")
+    assert kinds(*everything) == ["filled", "embedding", "retried", "embeddings"]
+    assert kinds(*everything, "-o", tmp_path / "out.npy") == ["filled", "retried", "embeddings"]
+
+
 def test_shadow_refused(model):
     refused(khub("--model", model, "--shadow", "--no-kernels", "hello"), 2, "--shadow and --no-kernels at once")
     refused(khub("--model", model, "--shadow", "--report"), 2, "--shadow without a text")
