@@ -61,9 +61,13 @@ void cli_own_words(char *text)
 {
     static const struct {
         const char *theirs, *ours; /* never longer */
-    } names[] = {{"khub_hub_options.trust", "--trust"},       {"khub_hub_options.cache_dir", "--cache-dir"},
-                 {"khub_hub_options.offline", "--offline"},   {"khub_get_options.torch", "--torch"},
-                 {"khub_get_options.no_torch", "--no-torch"}, {"khub_pack_options.", "--"}};
+    } names[] = {{"khub_hub_options.trust", "--trust"},
+                 {"khub_hub_options.cache_dir", "--cache-dir"},
+                 {"khub_hub_options.offline", "--offline"},
+                 {"khub_hub_options.no_retry", "--no-retry"},
+                 {"khub_get_options.torch", "--torch"},
+                 {"khub_get_options.no_torch", "--no-torch"},
+                 {"khub_pack_options.", "--"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         size_t theirs = strlen(names[i].theirs), ours = strlen(names[i].ours);
         for (char *at = text; (at = strstr(at, names[i].theirs)); at += ours) {

@@ -99,11 +99,11 @@ static int list(khub_versions *versions, khub__session *session, const khub__wan
     int rc = khub__store_open(&store, repo, session->options.cache_dir, err);
     if (rc == KHUB_OK) {
         int asked = from_hub(versions, wanted, session->client, &why);
-        if (asked == KHUB_E_NETWORK)
+        int falls_back = asked == KHUB_E_NETWORK && khub__file_kind(store.folder) == KHUB__FILE_DIRECTORY;
+        if (falls_back)
             khub__log(KHUB_LOG_NOTICE, "versions", repo->id,
                       "the Hub can't be reached (%s); the cache answers", why.message);
-        if (asked == KHUB_E_OFFLINE ||
-            (asked == KHUB_E_NETWORK && khub__file_kind(store.folder) == KHUB__FILE_DIRECTORY))
+        if (asked == KHUB_E_OFFLINE || falls_back)
             rc = from_cache(versions, wanted, &store, err);
         else if (asked != KHUB_OK)
             rc = khub__fail(err, asked, "%s", why.message);

@@ -56,25 +56,33 @@ static int take_body(void *self, khub__transfer *transfer, const void *data, siz
     return reply->body.failed ? khub__fail_memory(err, "reading an answer") : KHUB_OK;
 }
 
+/* A name that isn't known is asked for once more: mostly there is no network at all. */
+static unsigned most_retries(const khub__client *client, const khub__transfer *transfer)
+{
+    unsigned most = client->settings.retries;
+    return transfer->broken && transfer->trouble == KHUB__TROUBLE_NAME && most > 1 ? 1 : most;
+}
+
 /* "can't reach http://room:8080: WORDS; tries again in 1 s (2 of 6)" */
 static void say_wait(const khub__transfer *transfer, const khub__client *client, int64_t wait_ms,
                      unsigned retry)
 {
     char words[sizeof(transfer->why.message)], answer[48];
-    int status = transfer->answer.status;
+    int status = transfer->answer.status, unnamed = transfer->trouble == KHUB__TROUBLE_NAME;
     snprintf(answer, sizeof(answer), "it answers %d", status);
     khub__copy(words, sizeof(words), transfer->broken ? transfer->why.message : answer);
     khub__token_hide(words, client->settings.token);
-    khub__log(KHUB_LOG_NOTICE, "hub", "", "%s %s: %.600s; tries again in %lld s (%u of %u)",
+    khub__log(KHUB_LOG_NOTICE, "hub", "", "%s %s: %.600s; tries again in %lld s (%u of %u)%s",
               transfer->broken && !status ? "can't reach" : "waits for", client->settings.endpoint, words,
-              (long long)((wait_ms + 999) / 1000), retry + 1, client->settings.retries + 1);
+              (long long)((wait_ms + 999) / 1000), retry + 1, most_retries(client, transfer) + 1,
+              unnamed && retry == 1 ? KHUB__WITHOUT_NETWORK : "");
 }
 
 int64_t khub__client_retry(unsigned *retries, const khub__client *client, const khub__transfer *transfer)
 {
     int status = transfer->broken ? 0 : transfer->answer.status;
     if (transfer->status != KHUB_OK || client->hurries || !khub__is_passing(status)) return -1;
-    if (*retries >= client->settings.retries) return -1;
+    if (*retries >= most_retries(client, transfer)) return -1;
     int64_t wait = khub__retry_wait_ms(&transfer->answer, ++*retries);
     if (wait < 0) return -1;
     say_wait(transfer, client, wait, *retries);

@@ -36,6 +36,7 @@ typedef enum khub__trouble {
     KHUB__TROUBLE_HANDSHAKE,
     KHUB__TROUBLE_NO_TLS,  /* the server speaks something else */
     KHUB__TROUBLE_NO_HTTP, /* what came, if anything, was no HTTP */
+    KHUB__TROUBLE_NAME,    /* the address of its host, or of the proxy's, isn't known */
     KHUB__TROUBLE_FILES    /* too many are open here */
 } khub__trouble;
 

@@ -146,9 +146,17 @@ static const char *advice(const khub__transfer *transfer)
     if (transfer->answer.status || !transfer->url) return "";
     int https = strncmp(transfer->url, "https:", 6) == 0;
     khub__trouble trouble = transfer->trouble;
-    if (trouble != KHUB__TROUBLE_OTHER && !(https && trouble == KHUB__TROUBLE_NO_HTTP)) return known[trouble];
+    if (trouble != KHUB__TROUBLE_OTHER && trouble != KHUB__TROUBLE_NAME &&
+        !(https && trouble == KHUB__TROUBLE_NO_HTTP))
+        return known[trouble];
     return khub__env("HF_ENDPOINT") ? "; is HF_ENDPOINT right, is a proxy needed (HTTPS_PROXY, HTTP_PROXY)?"
                                     : "; is there a network, is a proxy needed (HTTPS_PROXY)?";
+}
+
+/* Who has no network doesn't want to wait for it the next time. */
+static const char *way_out(const khub__transfer *transfer)
+{
+    return transfer->trouble == KHUB__TROUBLE_NAME ? KHUB__WITHOUT_NETWORK : "";
 }
 
 /* The words of a redirect that isn't followed begin with it already. */
@@ -167,9 +175,9 @@ int khub__transfer_fail(const khub__transfer *transfer, const khub__asked *asked
     if (transfer->status == KHUB_E_NOMEM || transfer->status == KHUB_E_CANCELED || has_object)
         return khub__fail(err, transfer->status, "%s", transfer->why.message);
     if (transfer->status != KHUB_OK || transfer->broken)
-        return khub__fail(err, transfer->status ? transfer->status : KHUB_E_NETWORK, "%s%s%s%s",
+        return khub__fail(err, transfer->status ? transfer->status : KHUB_E_NETWORK, "%s%s%s%s%s",
                           is_named ? "" : r.address, is_named ? "" : ": ", transfer->why.message,
-                          advice(transfer));
+                          advice(transfer), way_out(transfer));
     return refuse(&r);
 }
 

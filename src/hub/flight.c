@@ -276,6 +276,8 @@ static int judge(khub__trouble *trouble, const khub__flight *flight, CURLcode co
     } known[] = {{CURLE_UNSUPPORTED_PROTOCOL, KHUB__TROUBLE_NO_HTTP, 1}, /* HTTP/0.9, it means */
                  {CURLE_URL_MALFORMAT, KHUB__TROUBLE_OTHER, 1},
                  {CURLE_NOT_BUILT_IN, KHUB__TROUBLE_OTHER, 1},
+                 {CURLE_COULDNT_RESOLVE_HOST, KHUB__TROUBLE_NAME, 0}, /* a resolver may be slow to start */
+                 {CURLE_COULDNT_RESOLVE_PROXY, KHUB__TROUBLE_NAME, 0},
                  {CURLE_PEER_FAILED_VERIFICATION, KHUB__TROUBLE_CERTIFICATE, 1},
                  {CURLE_SSL_ISSUER_ERROR, KHUB__TROUBLE_CERTIFICATE, 1},
                  {CURLE_SSL_CACERT_BADFILE, KHUB__TROUBLE_CERTIFICATES, 1},

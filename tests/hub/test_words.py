@@ -82,3 +82,15 @@ def test_the_variable_that_takes_the_bar_away(hub, cache, value, drawn):
     shown = os.read(ours, 1 << 16)
     os.close(ours), os.close(theirs)
     assert (b"org/model@main [" in shown) is drawn, shown
+
+
+def test_without_a_network_it_is_short_and_says_the_way_out(tmp_path):
+    """A name that nobody resolves is asked for twice; the first notice and the error name the options that spare it."""
+    nowhere = {"HF_ENDPOINT": "http://nowhere.invalid", "HF_HUB_CACHE": str(tmp_path), "NO_PROXY": "*"}
+    run = khub(None, tmp_path, "versions", "org/good", env=nowhere)
+    *notices, error = run.stderr.splitlines()
+    assert run.returncode == 6 and len(notices) == 1 and "tries again in 1 s (2 of 2)" in notices[0], run.stderr
+    for line in notices[0], error:
+        assert "without a network, --offline (HF_HUB_OFFLINE=1)" in line and "--no-retry (KHUB_RETRIES=0)" in line
+    once = khub(None, tmp_path, "versions", "org/good", "--no-retry", env=nowhere)
+    assert once.returncode == 6 and once.stderr.splitlines() == [error]  # and no cache that answers
