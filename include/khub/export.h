@@ -18,7 +18,10 @@
 #define KHUB_PRINTF(text, first)
 #endif
 
-/* Zeroes *p, padding too, and records its size. As C and as C++, for every options struct: the library
+/* khub_get_options options;
+ * KHUB_INIT(&options);
+ * options.backend = "cpu";
+ * Zeroes *p, padding too, and records its size. As C and as C++, for every options struct: the library
  * copies min(struct_size, its own size) over its defaults and refuses set bytes that it does not know. */
 #define KHUB_INIT(p) (memset((p), 0, sizeof(*(p))), (void)((p)->struct_size = sizeof(*(p))))
 

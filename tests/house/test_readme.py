@@ -68,6 +68,45 @@ def test_there_are_lines():
     assert len(COMMANDS) >= 6
 
 
+# A program that loads sanitized libraries has the sanitizers' runtime itself.
+SANITIZERS = "-fsanitize=address,undefined" if sanitized else ""
+using = (source / "docs/using.md").read_text()
+CPP = re.search(r"```cpp\n(.*?)```", using, re.S)[1]
+PRINTS = re.search(r"^It prints `(.*)`\.$", using, re.M)[1] + "\n"
+
+
+@pytest.mark.parametrize("standard", ["c++11", "c++14", "c++17", "c++20"])
+def test_the_cpp_example(tmp_path, standard):
+    """Built by the lines for pkg-config of docs/using.md."""
+    lines = re.findall(r"^    ((?:export|cc) .*)$", using, re.M)
+    assert len(lines) == 2
+    compiler = f"{'clang++' if sanitized else 'c++'} {SANITIZERS} -std={standard} -Wall -Wextra -Werror"
+    script = "\n".join(lines).replace("PREFIX", str(stage)).replace("cc main.c", f"{compiler} main.cpp")
+    (tmp_path / "main.cpp").write_text(CPP)
+    done = run(["sh", "-ec", script + "\n./main"], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, PRINTS), done.stderr
+
+
+def test_the_cmake_example(tmp_path):
+    (tmp_path / "main.cpp").write_text(CPP)
+    (tmp_path / "CMakeLists.txt").write_text(re.search(r"```cmake\n(.*?)```", using, re.S)[1])
+    for command in (["-G", "Ninja", "-B", "out", f"-DCMAKE_PREFIX_PATH={stage}", f"-DCMAKE_CXX_FLAGS={SANITIZERS}", f"-DCMAKE_CXX_COMPILER={'clang++' if sanitized else 'c++'}"], ["--build", "out"]):
+        done = run(["cmake", *command], cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert run([tmp_path / "out/main"]).stdout == PRINTS
+
+
+@pytest.mark.parametrize("compiler", ["cc -std=c11 -pedantic", "c++ -x c++ -std=c++11 -pedantic"])
+def test_the_other_c_of_the_pages(compiler, tmp_path):
+    """Functions, each a translation unit of its own."""
+    found = re.findall(r"```c\n(.*?)```", using, re.S)
+    assert len(found) == 1
+    for i, text in enumerate(found):
+        (tmp_path / f"{i}.c").write_text(text)
+        done = run([*compiler.split(), "-Wall", "-Wextra", "-Werror", f"-I{stage}/include", "-c", f"{i}.c"], cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+
+
 def test_dev_commands_exist():
     named = set(re.findall(r"\./dev (\w+)", readme + (source / "CONTRIBUTING.md").read_text()))
     usage = run([source / "dev", "help"]).stdout
