@@ -38,6 +38,7 @@ FUNCTION(relu)
     if (out->ndim != x->ndim) return fail("ValueError", "relu: out and x differ in dimensions");
     for (int32_t axis = 0; axis < x->ndim; count *= x->shape[axis++])
         if (out->shape[axis] != x->shape[axis]) return fail("ValueError", "relu: out and x differ in shape");
+    if (count && (!out->data || !x->data)) return fail("ValueError", "relu: a tensor has no memory");
     for (int64_t i = 0; i < count; i++)
         *at(out, i) = *at(x, i) < 0 ? 0 : *at(x, i); /* a NaN stays one */
     return 0;

@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 import pytest
-from house import SOURCE, STAGE
+from house import SANITIZE, SOURCE, STAGE
 
 page = (SOURCE / "docs/writing.md").read_text()
 EXAMPLE = SOURCE / "examples/kernel"
@@ -73,6 +73,35 @@ def test_no_required_field_can_go(room):
 def test_a_call_that_does_not_fit(room):
     done = subprocess.run([STAGE / "bin/khub", "call", "./my-relu:relu", "out=float32[2]", "[1]"], cwd=room, capture_output=True, text=True)
     assert done.returncode == 1 and "ValueError: relu: out and x differ in shape" in done.stderr
+
+
+def test_a_tensor_without_memory(room):
+    """An error as the built-in kernels have it, unless it has no elements."""
+    (room / "null.c").write_text(r"""
+        #include <khub/khub.h>
+        #include <stdio.h>
+        int main(void)
+        {
+            khub_error err = {0};
+            khub_kernel *kernel;
+            khub_function relu;
+            const int64_t some[] = {2}, none[] = {0};
+            khub_tensor two = khub_tensor_f32(NULL, 1, some), empty = khub_tensor_f32(NULL, 1, none);
+            if (khub_get(&kernel, "./my-relu", NULL, &err) || khub_kernel_function(&relu, kernel, "relu", &err) ||
+                khub_call(&relu, &err, khub_arg_tensor(&empty), khub_arg_tensor(&empty)))
+                return puts(err.message), 1;
+            return khub_call(&relu, &err, khub_arg_tensor(&two), khub_arg_tensor(&two)) ? puts(err.message), 0 : 1;
+        }""")
+    compiler = ["clang", "-fsanitize=address,undefined"] if SANITIZE else ["cc"]
+    run([*compiler, "null.c", "-o", "null", f"-I{STAGE}/include", f"-L{STAGE}/lib", "-lkhub", f"-Wl,-rpath,{STAGE}/lib"], cwd=room)
+    assert run(["./null"], cwd=room) == "ValueError: relu: a tensor has no memory\n"
+
+
+def test_it_can_be_done_twice(room):
+    (script,) = blocks("sh")
+    run(["sh", "-ec", script], cwd=room, env={**os.environ, "PATH": f"{STAGE}/bin:{os.environ['PATH']}"})
+    (line,) = re.findall(r"`(rm -r .*)` takes away", page)
+    assert all((room / name).exists() for name in line.split()[2:])
 
 
 def test_it_serves_a_layer(room):
