@@ -21,9 +21,10 @@ typedef struct khub__spot {
 /* Opens the directory of FOLDER/PATH. `make`: directories that are missing are made, FOLDER and the cache
  * too. KHUB_E_NOTFOUND, KHUB_E_NOSPACE, KHUB_E_IO, KHUB_E_NOMEM. */
 int khub__spot_open(khub__spot *out, const khub__store *store, const char *path, int make, khub_error *err);
-/* The same for removing: FOLDER itself may be no link either, so that the spot is inside the cache, whatever
- * gets another name or becomes a link meanwhile. */
-int khub__spot_open_plain(khub__spot *out, const khub__store *store, const char *path, khub_error *err);
+/* The same for removing and for locks: FOLDER itself may be no link either, so that the spot is inside the
+ * cache, whatever gets another name or becomes a link meanwhile. The cache isn't made. errno, too. */
+int khub__spot_open_plain(khub__spot *out, const khub__store *store, const char *path, int make,
+                          khub_error *err);
 void khub__spot_close(khub__spot *spot);
 
 /* FOLDER/PATH. 0, or -1: longer than a path can be. */

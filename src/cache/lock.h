@@ -16,7 +16,8 @@ typedef struct khub__lock {
 } khub__lock;
 
 /* 0 when it is held now, 1 when another holds it (ask again with the same *lock, zeroed before the first time
- * with fd -1), or KHUB_E_NOMEM. */
+ * with fd -1), KHUB_E_NOMEM, or KHUB_E_IO: a link or a file stands where .locks or .locks/FOLDER should be.
+ */
 int khub__lock_try(khub__lock *lock, const khub__store *store, const char *etag, khub_error *err);
 
 /* Keeps no file open while another holds it. */

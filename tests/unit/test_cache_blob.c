@@ -469,6 +469,34 @@ START_TEST(a_lock_is_removed_through_no_link)
 }
 END_TEST
 
+START_TEST(a_lock_is_made_through_no_link)
+{
+    static const char *const links[] = {".locks/" FOLDER, ".locks"};
+    khub_error err = {0};
+    cache_begin();
+    ck_khub_ok(bring(COMMIT, "first", HELLO_SHA256, HELLO, &err), &err);
+    ck_assert_int_eq(mkdir(at("elsewhere"), 0777), 0);
+    for (size_t i = 0; i < sizeof(links) / sizeof(*links); i++) {
+        khub__lock lock = {.fd = -1};
+        khub_error why = {0};
+        char moved[16];
+        snprintf(moved, sizeof(moved), "moved%zu", i);
+        ck_assert_int_eq(rename(at(links[i]), at(moved)), 0);
+        ck_assert_int_eq(symlink(at("elsewhere"), at(links[i])), 0);
+        ck_khub_fails(khub__lock_try(&lock, &store, HELLO_GIT, &why), &why, KHUB_E_IO,
+                      "a link or a file stands where a directory should be");
+        khub__lock_release(&lock, 1);
+        ck_khub_fails(bring(COMMIT, "b.txt", HELLO_GIT, HELLO, &why), &why, KHUB_E_IO, FOLDER);
+        ck_assert(!exists(at(FOLDER "/blobs/" HELLO_GIT)));
+    }
+    /* nor is a new repository made there */
+    ck_assert_int_eq(rename(at(FOLDER), at("moved")), 0);
+    ck_khub_fails(bring(COMMIT, "b.txt", HELLO_GIT, HELLO, &err), &err, KHUB_E_IO, "/.locks/" FOLDER);
+    ck_assert_int_eq(rmdir(at("elsewhere")), 0); /* nothing was made in it */
+    cache_end();
+}
+END_TEST
+
 static int everything(void *user, khub_error *err)
 {
     (void)user;
@@ -515,4 +543,4 @@ UNIT("cache.blob", a_blob_is_named_by_its_content, wrong_content_never_gets_the_
      damaged_leftovers_of_unknown_length, leftovers_that_are_too_long_are_thrown_away,
      an_abandoned_blob_can_be_kept, a_note_of_another_host_is_left_alone, a_lock_that_is_held_is_waited_for,
      thousands_can_wait, the_wait_can_be_limited, a_lock_that_was_removed_is_none,
-     a_lock_is_removed_through_no_link, without_memory_nothing_is_lost)
+     a_lock_is_removed_through_no_link, a_lock_is_made_through_no_link, without_memory_nothing_is_lost)

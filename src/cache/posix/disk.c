@@ -165,23 +165,47 @@ static void tag(int cache)
 /* What of the cache it is that can't be made or opened. */
 typedef enum { PART_REPOSITORY, PART_CACHE, PART_LOCKS } blame;
 
-/* Makes FOLDER with snapshots/ in it at once: a folder without is a broken one to the other tools. */
-static int make_folder(blame *blamed, int cache, const char *name)
+/* Goes from `dir` (which is closed; -1: errno says why) into a directory of it. */
+static int step(int dir, const char *name, int make)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    if (dir < 0) return -1;
+    int next = openat(dir, name, flags);
+    if (next < 0 && errno == ENOENT && make && (mkdirat(dir, name, 0777) == 0 || errno == EEXIST))
+        next = openat(dir, name, flags);
+    int saved = errno;
+    close(dir);
+    errno = saved;
+    return next;
+}
+
+/* FOLDER with snapshots/ in it, made in the open `locks` and renamed into the cache. */
+static int make_in(blame *blamed, int locks, int cache, const char *name)
 {
     char draft[KHUB__TEMPORARY_MAX], inner[KHUB__TEMPORARY_MAX + 16];
-    *blamed = PART_LOCKS;
-    if (mkdirat(cache, ".locks", 0777) != 0 && errno != EEXIST) return -1;
-    khub__disk_temporary(draft, ".locks/.khub-", ".tmp");
+    khub__disk_temporary(draft, ".khub-", ".tmp");
     snprintf(inner, sizeof(inner), "%s/snapshots", draft);
-    if (mkdirat(cache, draft, 0777) != 0) return -1;
+    if (mkdirat(locks, draft, 0777) != 0) return -1;
     *blamed = PART_REPOSITORY;
-    if (mkdirat(cache, inner, 0777) == 0 && renameat(cache, draft, cache, name) == 0) return 0;
+    if (mkdirat(locks, inner, 0777) == 0 && renameat(locks, draft, cache, name) == 0) return 0;
     int saved = errno;
-    unlinkat(cache, inner, AT_REMOVEDIR);
-    unlinkat(cache, draft, AT_REMOVEDIR);
+    unlinkat(locks, inner, AT_REMOVEDIR);
+    unlinkat(locks, draft, AT_REMOVEDIR);
     if (saved == EEXIST || saved == ENOTEMPTY || saved == ENOTDIR) return 0; /* another process was faster */
     errno = saved;
     return -1;
+}
+
+/* Makes FOLDER with snapshots/ in it at once: a folder without is a broken one to the other tools. */
+static int make_folder(blame *blamed, int cache, const char *name)
+{
+    *blamed = PART_LOCKS;
+    int locks = step(fcntl(cache, F_DUPFD_CLOEXEC, 0), ".locks", 1);
+    if (locks < 0) return -1;
+    int rc = make_in(blamed, locks, cache, name), saved = errno;
+    close(locks);
+    errno = saved;
+    return rc;
 }
 
 static int open_folder(blame *blamed, const khub__store *store, int make)
@@ -208,19 +232,6 @@ static int fail_locks(khub_error *err, const khub__store *store)
     khub__store locks = {.cache = store->cache, .folder = folder};
     errno = e;
     return khub__disk_fail(err, &locks, khub__path_name(store->folder), "make it");
-}
-
-/* Goes from `dir` (which is closed) into a directory of it. */
-static int step(int dir, const char *name, int make)
-{
-    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    int next = openat(dir, name, flags);
-    if (next < 0 && errno == ENOENT && make && (mkdirat(dir, name, 0777) == 0 || errno == EEXIST))
-        next = openat(dir, name, flags);
-    int saved = errno;
-    close(dir);
-    errno = saved;
-    return next;
 }
 
 /* Goes from the open `folder` (which is closed; -1: errno says why) down to the directory of PATH. Fills
@@ -263,13 +274,17 @@ int khub__spot_open(khub__spot *out, const khub__store *store, const char *path,
                : khub__fail(err, KHUB_E_NOTFOUND, "%s/%s: isn't there", store->folder, path);
 }
 
-int khub__spot_open_plain(khub__spot *out, const khub__store *store, const char *path, khub_error *err)
+int khub__spot_open_plain(khub__spot *out, const khub__store *store, const char *path, int make,
+                          khub_error *err)
 {
     int cache = open(store->cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    walk(out, cache < 0 ? -1 : step(cache, khub__path_name(store->folder), 0), path, 0);
+    walk(out, step(cache, khub__path_name(store->folder), make), path, make);
     if (out->dir >= 0) return KHUB_OK;
-    return errno != ENOENT ? khub__disk_fail(err, store, path, "open it")
-                           : khub__fail(err, KHUB_E_NOTFOUND, "%s/%s: isn't there", store->folder, path);
+    int saved = errno;
+    int rc = saved != ENOENT ? khub__disk_fail(err, store, path, make ? "make it" : "open it")
+                             : khub__fail(err, KHUB_E_NOTFOUND, "%s/%s: isn't there", store->folder, path);
+    errno = saved;
+    return rc;
 }
 
 void khub__spot_close(khub__spot *spot)

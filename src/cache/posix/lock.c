@@ -24,19 +24,21 @@ static char *lock_path(const khub__store *store, const char *etag)
     return khub__text_take(&path);
 }
 
-/* The cache, .locks and .locks/FOLDER: the caller has made the first, or will fail to. */
-static void make_folders(const char *path)
+/* The directory of the lock's file, by open directories that no link led to: neither is a lock made elsewhere
+ * nor removed there. The caller has made the cache, or will fail to. */
+static int open_spot(khub__spot *spot, const khub__lock *lock, int make, khub_error *err)
 {
-    char *folder = khub__path_parent(path), *locks = folder ? khub__path_parent(folder) : NULL;
-    if (locks) mkdir(locks, 0777);
-    if (folder) mkdir(folder, 0777);
-    khub__free(locks);
-    khub__free(folder);
+    char locks[KHUB__DISK_PATH_MAX];
+    spot->dir = -1;
+    int n = snprintf(locks, sizeof(locks), "%s/.locks", lock->cache);
+    if (n < 0 || (size_t)n >= sizeof(locks)) return errno = ENAMETOOLONG, KHUB_E_IO;
+    const khub__store store = {.cache = (char *)lock->cache, .folder = locks};
+    return khub__spot_open_plain(spot, &store, lock->path + n + 1, make, err);
 }
 
-static int open_new(khub__lock *lock)
+static int open_new(khub__lock *lock, const khub__spot *at)
 {
-    int fd = open(lock->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    int fd = openat(at->dir, at->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     struct stat st;
     if (fd < 0) return -1;
     /* As the peer does: a second user of the group, whatever the umask, must be able to wait. Not where the
@@ -46,19 +48,32 @@ static int open_new(khub__lock *lock)
     return fd;
 }
 
-static int open_file(khub__lock *lock)
+/* -1 with errno. */
+static int open_at(khub__lock *lock, const khub__spot *at)
 {
     const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    int fd = open(lock->path, O_RDWR | flags);
+    int fd = openat(at->dir, at->name, O_RDWR | flags);
     if (fd < 0 && errno == EACCES)
-        fd = open(lock->path, O_RDONLY | flags); /* another user's: enough to lock */
+        fd = openat(at->dir, at->name, O_RDONLY | flags); /* another user's: enough to lock */
     if (fd >= 0 || errno != ENOENT) return fd;
-    fd = open_new(lock);
-    if (fd < 0 && errno == ENOENT) {
-        make_folders(lock->path);
-        fd = open_new(lock);
+    fd = open_new(lock, at);
+    return fd < 0 && errno == EEXIST ? openat(at->dir, at->name, O_RDWR | flags) : fd;
+}
+
+/* Fills lock->fd, or leaves it -1 with errno: there is no locking here. KHUB_E_IO: a link or a file stands
+ * where a directory should be. */
+static int open_file(khub__lock *lock, khub_error *err)
+{
+    khub__spot spot;
+    khub_error why = {0};
+    if (open_spot(&spot, lock, 1, &why) == KHUB_OK) {
+        lock->fd = open_at(lock, &spot);
+        int saved = errno;
+        khub__spot_close(&spot);
+        errno = saved;
+        return KHUB_OK;
     }
-    return fd < 0 && errno == EEXIST ? open(lock->path, O_RDWR | flags) : fd;
+    return errno == ELOOP || errno == ENOTDIR ? khub__fail(err, KHUB_E_IO, "%s", why.message) : KHUB_OK;
 }
 
 /* 1 when the open file still has the lock's name: who removes a lock's file does it while holding it, and
@@ -86,9 +101,9 @@ int khub__lock_try(khub__lock *lock, const khub__store *store, const char *etag,
     lock->cache = store->cache;
     if (!lock->path) return khub__fail_memory(err, "locking a blob");
     for (int attempt = 0; attempt < 10; attempt++) {
-        if (lock->fd < 0) lock->fd = open_file(lock);
+        int rc = lock->fd < 0 ? open_file(lock, err) : KHUB_OK;
+        if (rc != KHUB_OK) return rc;
         if (lock->fd < 0) return go_without(lock, strerror(errno));
-        int rc;
         while ((rc = flock(lock->fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR)
             ;
         if (rc != 0 && (errno == EWOULDBLOCK || errno == EACCES)) return 1;
@@ -106,16 +121,10 @@ void khub__lock_rest(khub__lock *lock)
     lock->created = 0;
 }
 
-/* By open directories that no link led to, as whatever else is removed from the cache. */
 static void remove_file(const khub__lock *lock)
 {
-    char locks[KHUB__DISK_PATH_MAX];
-    int n = snprintf(locks, sizeof(locks), "%s/.locks", lock->cache);
-    if (n < 0 || (size_t)n >= sizeof(locks)) return;
-    const khub__store store = {.cache = (char *)lock->cache, .folder = locks};
     khub__spot spot;
-    if (khub__spot_open_plain(&spot, &store, lock->path + n + 1, NULL) == KHUB_OK)
-        unlinkat(spot.dir, spot.name, 0);
+    if (open_spot(&spot, lock, 0, NULL) == KHUB_OK) unlinkat(spot.dir, spot.name, 0);
     khub__spot_close(&spot);
 }
 

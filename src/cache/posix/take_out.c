@@ -23,7 +23,7 @@ enum { DRAFT_AGE_S = 3600, DEPTH_MAX = 64, PASSES = 3 };
 static int open_spot(khub__spot *spot, const khub__store *store, const char *path, khub_error *err)
 {
     khub_error why = {0};
-    int rc = khub__spot_open_plain(spot, store, path, &why);
+    int rc = khub__spot_open_plain(spot, store, path, 0, &why);
     return rc == KHUB_OK || rc == KHUB_E_NOTFOUND ? KHUB_OK : khub__fail(err, rc, "%s", why.message);
 }
 
@@ -41,7 +41,7 @@ int khub__take_out_file(const khub__store *store, const char *path, khub_error *
 static void remove_empty(const khub__store *store, const char *path)
 {
     khub__spot spot;
-    if (khub__spot_open_plain(&spot, store, path, NULL) == KHUB_OK)
+    if (khub__spot_open_plain(&spot, store, path, 0, NULL) == KHUB_OK)
         unlinkat(spot.dir, spot.name, AT_REMOVEDIR);
     khub__spot_close(&spot);
 }
@@ -163,7 +163,7 @@ static int remove_folder(const khub__store *store)
     khub__spot spot;
     int gone = 0, cache = open(store->cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (cache < 0) return 0;
-    int rc = khub__spot_open_plain(&spot, store, "snapshots", NULL);
+    int rc = khub__spot_open_plain(&spot, store, "snapshots", 0, NULL);
     if (rc == KHUB_OK && (unlinkat(spot.dir, spot.name, AT_REMOVEDIR) == 0 || errno == ENOENT)) {
         gone = unlinkat(cache, khub__path_name(store->folder), AT_REMOVEDIR) == 0 || errno == ENOENT;
         if (!gone) mkdirat(spot.dir, spot.name, 0777);
