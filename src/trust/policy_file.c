@@ -30,8 +30,10 @@ int khub_policy_path(char **out, khub_error *err)
                       "there is no home directory to keep trust.json in: set HOME, or KHUB_TRUST_FILE");
 }
 
-static int unknown_key(const json_t *object, const char *const *known, const char *where,
-                       const khub__json_source *source)
+/* That all keys are known, and none is null: elsewhere that is as good as absent, here it would be the
+ * default, which asks for less. */
+static int check_keys(const json_t *object, const char *const *known, const char *where,
+                      const khub__json_source *source)
 {
     const char *key;
     json_t *value;
@@ -42,6 +44,9 @@ static int unknown_key(const json_t *object, const char *const *known, const cha
         if (!*k)
             return khub__fail(source->err, KHUB_E_FORMAT, "%s: there is no \"%.60s\"%s", source->file, key,
                               where);
+        if (json_is_null(value))
+            return khub__fail(source->err, KHUB_E_FORMAT, "%s: \"%s\" is null; leave it out for the default",
+                              source->file, key);
     }
     return KHUB_OK;
 }
@@ -120,7 +125,7 @@ static int read_identity(khub_policy *p, const json_t *item, size_t i, const khu
     const char **texts[] = {&identity.issuer, &identity.repository, &identity.workflow, &identity.subject};
     khub_error why = {0};
     if (!json_is_object(item)) return wrong_item("identities", i, item, "an object", source);
-    int rc = unknown_key(item, identity_keys, " in an identity", source);
+    int rc = check_keys(item, identity_keys, " in an identity", source);
     for (size_t k = 0; identity_keys[k] && rc == KHUB_OK; k++)
         rc = khub__json_string(texts[k], item, identity_keys[k], source);
     if (rc != KHUB_OK) return rc;
@@ -142,10 +147,10 @@ static int read_identities(khub_policy *p, const json_t *json, const khub__json_
 static int read_all(khub_policy *p, const json_t *json, const khub__json_source *source)
 {
     static const char *const keys[] = {"level", "offline", "publishers", "identities", "trusted_root", NULL};
-    int rc = unknown_key(json, keys,
-                         " in a policy: it has level, offline, publishers, identities, "
-                         "trusted_root",
-                         source);
+    int rc = check_keys(json, keys,
+                        " in a policy: it has level, offline, publishers, identities, "
+                        "trusted_root",
+                        source);
     if (rc == KHUB_OK) rc = read_level(p, json, source);
     if (rc == KHUB_OK) rc = read_offline(p, json, source);
     if (rc == KHUB_OK) rc = read_root(p, json, source);

@@ -237,6 +237,15 @@ START_TEST(what_is_no_policy)
         {"{\"trusted_root\": \"\"}", "\"trusted_root\" is empty"},
         {"{\"trusted_root\": {}}", "\"trusted_root\" is an object"},
         {"{\"publishers\": [\"\xff\"]}", "not valid JSON"},
+        {"{\"level\": null}", "/etc/t.json: \"level\" is null"},
+        {"{\"offline\": null}", "\"offline\" is null"},
+        {"{\"publishers\": null}", "\"publishers\" is null"},
+        {"{\"identities\": null}", "\"identities\" is null"},
+        {"{\"trusted_root\": null}", "\"trusted_root\" is null"},
+        {"{\"publishers\": [null]}", "\"publishers\"[0] is null"},
+        {"{\"identities\": [null]}", "\"identities\"[0] is null"},
+        {"{\"identities\": [{\"issuer\": \"i\", \"subject\": \"s\", \"workflow\": null}]}",
+         "\"workflow\" is null"}, /* else any workflow */
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         khub_policy *policy = (khub_policy *)&policy;
