@@ -14,6 +14,9 @@
 /* For how long an interrupted fetch is hashed in one go, and in which pieces. What isn't worth keeping. */
 enum { SLICE_MS = 40, PIECE = 1 << 18, KEEP_MIN = 1 << 16 };
 
+/* How often a file that somebody takes out of the cache is brought anew, and a directory made. */
+enum { TAKEN_OUT_MAX = 3, DIRECTORIES_MAX = 10 };
+
 struct khub__blob {
     const khub__store *store;
     char *path;
@@ -24,7 +27,8 @@ struct khub__blob {
     uint64_t have;   /* bytes in the file */
     uint64_t hashed; /* of these */
     int looked, distrusted, resumed, whole, shown;
-    int broken; /* the file can't be written: nothing of it is kept */
+    int broken;    /* the file can't be written: nothing of it is kept */
+    int taken_out; /* how often its file was removed before it had its name */
     khub__hash *hash;
     khub__lock lock;
     khub__wait wait;
@@ -118,15 +122,36 @@ static int start_hash(khub__blob *blob, uint64_t size, khub_error *err)
     return khub__hash_new(&blob->hash, blob->kind, size, err);
 }
 
+static int open_blobs(khub__blob *blob, khub_error *err)
+{
+    char path[KHUB__LAYOUT_MAX];
+    snprintf(path, sizeof(path), "blobs/%s", blob->etag);
+    int rc = khub__spot_open(&blob->partial.blobs, blob->store, path, 1, err);
+    blob->partial.blobs.name = blob->etag; /* `path` ends with this function */
+    return rc;
+}
+
+/* A file in blobs/, which is made again when somebody removes it. */
+static int create(khub__blob *blob, khub_error *err)
+{
+    int rc = KHUB_OK;
+    for (int attempt = 1; rc == KHUB_OK; attempt++) {
+        if (khub__partial_create(&blob->partial, &blob->lock, blob->size < KEEP_MIN) == KHUB_OK) break;
+        if (errno != ENOENT || attempt == DIRECTORIES_MAX) return fail_write(blob, "create it", err);
+        khub__spot_close(&blob->partial.blobs);
+        rc = open_blobs(blob, err);
+    }
+    return rc;
+}
+
 /* A new, empty file. */
 static int start_over(khub__blob *blob, khub_error *err)
 {
     khub__partial_drop(&blob->partial, 0);
     blob->have = 0;
     blob->resumed = 0;
-    if (khub__partial_create(&blob->partial, &blob->lock, blob->size < KEEP_MIN) != KHUB_OK)
-        return fail_write(blob, "create it", err);
-    return start_hash(blob, blob->size, err);
+    int rc = create(blob, err);
+    return rc == KHUB_OK ? start_hash(blob, blob->size, err) : rc;
 }
 
 /* Hashes what is in the file and isn't hashed yet, for about `most_ms`. */
@@ -149,15 +174,6 @@ static int catch_up(khub__blob *blob, int64_t most_ms, khub_error *err)
         }
     }
     khub__free(piece);
-    return rc;
-}
-
-static int open_blobs(khub__blob *blob, khub_error *err)
-{
-    char path[KHUB__LAYOUT_MAX];
-    snprintf(path, sizeof(path), "blobs/%s", blob->etag);
-    int rc = khub__spot_open(&blob->partial.blobs, blob->store, path, 1, err);
-    blob->partial.blobs.name = blob->etag; /* `path` ends with this function */
     return rc;
 }
 
@@ -258,16 +274,35 @@ static int check(khub__blob *blob, khub_error *err)
                       blob->path, hex, blob->etag);
 }
 
+/* Somebody took the file or the blob out: KHUB__SINK_AGAIN, but not for ever. */
+static int bring_again(khub__blob *blob, khub_error *err)
+{
+    if (blob->taken_out++ == TAKEN_OUT_MAX)
+        return khub__fail(err, KHUB_E_IO, "%s/blobs: the file of %s was removed %d times while it came",
+                          blob->store->folder, blob->path, blob->taken_out);
+    khub__log(KHUB_LOG_NOTICE, "cache", blob->path,
+              "its file was taken out of the cache meanwhile, it is fetched again");
+    blob->whole = 0;
+    int rc = start_over(blob, err);
+    return rc == KHUB_OK ? KHUB__SINK_AGAIN : rc;
+}
+
 static int put_in_place(khub__blob *blob, khub_error *err)
 {
     if (khub__partial_commit(&blob->partial) == KHUB_OK) return KHUB_OK;
-    int saved = errno;
+    if (errno != ENOENT) return fail_write(blob, "put it in place", err);
     uint64_t size = blob->size;
     /* where locks don't work, another process may have taken the file over; then the blob is there by now */
-    if (saved == ENOENT && khub__partial_is_whole(&blob->partial, blob->store, &size)) return KHUB_OK;
-    errno = saved;
-    return fail_write(blob, saved == ENOENT ? "put it in place, its file was removed" : "put it in place",
-                      err);
+    return khub__partial_is_whole(&blob->partial, blob->store, &size) ? KHUB_OK : bring_again(blob, err);
+}
+
+/* After the blob: no link is ever seen that shows nothing. */
+static int show(khub__blob *blob, khub_error *err)
+{
+    khub_error why = {0};
+    int rc = khub__link_put(blob->store, blob->commit, blob->path, blob->etag, !blob->whole, &why);
+    if (rc == KHUB_E_NOTFOUND) return bring_again(blob, err);
+    return rc == KHUB_OK ? rc : khub__fail(err, rc, "%s", why.message);
 }
 
 static int finish(void *self, khub_error *err)
@@ -279,13 +314,10 @@ static int finish(void *self, khub_error *err)
             rc = khub__fail(err, KHUB_E_FORMAT, "%s: has %llu bytes, %llu were announced", blob->path,
                             (unsigned long long)blob->have, (unsigned long long)blob->size);
         if (rc == KHUB_OK) rc = check(blob, err);
-        if (rc == KHUB__SINK_AGAIN) return rc;
         if (rc == KHUB_OK) rc = put_in_place(blob, err);
     }
-    /* the blob first: no link is ever seen that shows nothing */
-    if (rc == KHUB_OK && !blob->shown)
-        rc = khub__link_put(blob->store, blob->commit, blob->path, blob->etag, !blob->whole, err);
-    leave(blob, 0);
+    if (rc == KHUB_OK && !blob->shown) rc = show(blob, err);
+    if (rc != KHUB__SINK_AGAIN) leave(blob, 0);
     return rc;
 }
 

@@ -68,9 +68,9 @@ enum { KHUB__SINK_BUSY = 1, KHUB__SINK_AGAIN = 2 };
  * or abandon. A begin that fails is the end. KHUB__SINK_BUSY of begin: someone else is bringing this file;
  * the client goes on with others and asks again every 50 ms, and holds nothing that the other could be
  * waiting for. It says so too while it reads what is there of an interrupted fetch, a piece at a time, so
- * that a cancel isn't late. KHUB__SINK_AGAIN of finish, once at most: what was there of an interrupted fetch
- * isn't of this file and is gone; the next write is byte 0, then finish again. A begin that finds all bytes
- * there is followed by finish, without a write. */
+ * that a cancel isn't late. KHUB__SINK_AGAIN of finish, a few times at most: what was there of an interrupted
+ * fetch isn't of this file, or somebody removed what came, and all is gone; the next write is byte 0, then
+ * finish again. A begin that finds all bytes there is followed by finish, without a write. */
 typedef struct khub__sink {
     /* The name of the content is known. *have becomes the number of bytes that are there of an interrupted
      * fetch. */

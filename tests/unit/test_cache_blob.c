@@ -225,6 +225,75 @@ START_TEST(damaged_leftovers_are_thrown_away)
 }
 END_TEST
 
+static void take_out(const char *what)
+{
+    char command[300];
+    snprintf(command, sizeof(command), "rm -r %s", at("%s", what));
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* All of it comes, and then `gone` is taken out, so often. What the last finish said. */
+static int finish_without(khub__blob *blob, const char *data, size_t size, const char *gone, int times,
+                          khub_error *err)
+{
+    int rc = KHUB__SINK_AGAIN;
+    for (int i = 0; i < times; i++) {
+        ck_assert_int_eq(rc, KHUB__SINK_AGAIN);
+        ck_khub_ok(khub__blob_sink.write(blob, data, size, err), err);
+        take_out(gone);
+        rc = khub__blob_sink.finish(blob, err);
+    }
+    return rc;
+}
+
+/* The repository's folder, blobs/, or the file alone; a small file may have no name that could be removed. */
+START_TEST(what_is_taken_out_comes_again_three_times)
+{
+    const struct {
+        const char *gone, *etag, *data;
+        size_t size;
+    } table[] = {{FOLDER, BIG_SHA256, big, BIG},
+                 {BLOBS, BIG_SHA256, big, BIG},
+                 {BLOBS "/*", BIG_SHA256, big, BIG},
+                 {FOLDER, HELLO_SHA256, HELLO, 6},
+                 {BLOBS, HELLO_SHA256, HELLO, 6}};
+    begin_big();
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        khub_error err = {0};
+        size_t size = table[i].size;
+        khub__blob *blob = begun("file", table[i].etag, size, 0);
+        ck_assert_int_eq(finish_without(blob, table[i].data, size, table[i].gone, 3, &err), KHUB__SINK_AGAIN);
+        finish(blob, table[i].data, size);
+        ck_assert(khub__store_has(&store, COMMIT, "file", size));
+        take_out(FOLDER);
+        blob = begun("file", table[i].etag, size, 0);
+        ck_khub_fails(finish_without(blob, table[i].data, size, table[i].gone, 4, &err), &err, KHUB_E_IO,
+                      "/blobs: the file of file was removed 4 times");
+        khub__blob_free(blob);
+    }
+    cache_end();
+}
+END_TEST
+
+/* It was there when it was looked for, and isn't when it is linked to. */
+START_TEST(a_blob_that_is_taken_out_before_it_is_shown_comes_again)
+{
+    static const char *const gone[] = {FOLDER, BLOBS, BLOBS "/" HELLO_SHA256};
+    cache_begin();
+    for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); i++) {
+        khub_error err = {0};
+        ck_khub_ok(bring(COMMIT, "a.txt", HELLO_SHA256, HELLO, &err), &err);
+        khub__blob *blob = begun("b.txt", HELLO_SHA256, 6, 6);
+        take_out(gone[i]);
+        ck_assert_int_eq(khub__blob_sink.finish(blob, &err), KHUB__SINK_AGAIN);
+        finish(blob, HELLO, 6);
+        ck_assert(khub__store_has(&store, COMMIT, "b.txt", 6));
+        take_out(FOLDER);
+    }
+    cache_end();
+}
+END_TEST
+
 START_TEST(damaged_leftovers_of_unknown_length)
 {
     begin_big();
@@ -540,6 +609,7 @@ UNIT("cache.blob", a_blob_is_named_by_its_content, wrong_content_never_gets_the_
      a_length_may_be_unknown, a_blob_that_is_there_is_used, a_blob_of_the_wrong_size_is_replaced,
      a_blob_that_is_distrusted_is_replaced, what_a_killed_process_left_is_used,
      a_take_over_that_is_interrupted_loses_nothing, damaged_leftovers_are_thrown_away,
+     what_is_taken_out_comes_again_three_times, a_blob_that_is_taken_out_before_it_is_shown_comes_again,
      damaged_leftovers_of_unknown_length, leftovers_that_are_too_long_are_thrown_away,
      an_abandoned_blob_can_be_kept, a_note_of_another_host_is_left_alone, a_lock_that_is_held_is_waited_for,
      thousands_can_wait, the_wait_can_be_limited, a_lock_that_was_removed_is_none,
