@@ -9,6 +9,7 @@
 #include "serve/place.h"
 #include "serve/work.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ typedef struct request {
     const serve_options *options;
     struct MHD_Connection *connection;
     char *path, *query; /* one allocation, at `path`; query NULL: none */
+    uintptr_t end;      /* of the address where libmicrohttpd has it */
     char method[8];
     struct timespec started;
     body body;
@@ -213,10 +215,37 @@ static void resume(serve_job *job)
     MHD_resume_connection(r->connection);
 }
 
-static int has_body(const request *r)
+/* Where a request's body ends, as its headers say. */
+typedef struct framing {
+    unsigned lengths, encodings; /* headers */
+    int has_body, unknown;       /* unknown: an encoding other than "chunked" */
+} framing;
+
+static enum MHD_Result take_framing(void *to, enum MHD_ValueKind kind, const char *name, const char *value)
 {
-    const char *length = header(r, "Content-Length");
-    return header(r, "Transfer-Encoding") || (length && strspn(length, "0") != strlen(length));
+    framing *f = to;
+    (void)kind;
+    int is_length = !strcasecmp(name, "Content-Length"), is_encoding = !strcasecmp(name, "Transfer-Encoding");
+    if (!value) value = "";
+    f->lengths += is_length;
+    f->encodings += is_encoding;
+    f->unknown |= is_encoding && strcasecmp(value, "chunked") != 0;
+    f->has_body |= is_encoding || (is_length && strspn(value, "0") != strlen(value));
+    return MHD_YES;
+}
+
+static framing framing_of(const request *r)
+{
+    framing f = {0};
+    MHD_get_connection_values(r->connection, MHD_HEADER_KIND, take_framing, &f);
+    return f;
+}
+
+/* A request that somebody on the way may have read to another end (RFC 9112, 6.3): what follows it isn't
+ * read. */
+static int is_ambiguous(const framing *f)
+{
+    return f->lengths + f->encodings > 1 || f->unknown;
 }
 
 /* The one thing that is asked with a body. */
@@ -243,12 +272,15 @@ static int is_method(const request *r, const char *method)
 /* 1 when the request is refused before its body, if any, is read. */
 static int refuse_early(request *r, const char *method)
 {
+    framing f = framing_of(r);
     snprintf(r->method, sizeof(r->method), "%s", method);
-    if (!is_method(r, method))
+    if (is_ambiguous(&f))
+        r->answer = serve_answer_error(400, NULL, "Where the body ends is said twice, or in an unknown way");
+    else if (!is_method(r, method))
         r->answer = refuse_method(r);
-    else if (has_body(r) && !takes_form(r))
+    else if (f.has_body && !takes_form(r))
         r->answer = serve_answer_error(400, NULL, "This Hub takes no body");
-    else if (has_body(r) && is_allowed(r) <= 0)
+    else if (f.has_body && is_allowed(r) <= 0)
         r->answer = refuse(r, is_allowed(r));
     else
         return 0;
@@ -328,10 +360,26 @@ static serve_connection *connection_of(struct MHD_Connection *connection)
     return info ? info->socket_context : NULL;
 }
 
+/* libmicrohttpd cuts a request's line where it lies: behind the address and its NUL stands the version. What
+ * is between them is the rest of an address that has a NUL of its own. */
+static int is_cut(const request *r, const char *version)
+{
+    uintptr_t at = (uintptr_t)version;
+    return at > r->end + 1 && at - r->end < SERVE_CONNECTION_MEMORY;
+}
+
+static void parse_address(request *r, const char *version)
+{
+    r->fault_status = 400;
+    r->fault = is_cut(r, version) ? "The address has a NUL"
+                                  : serve_address_parse(&r->address, &r->fault_status, r->path, r->query);
+}
+
 void *serve_on_uri(void *cls, const char *uri, struct MHD_Connection *connection)
 {
     request *r = calloc(1, sizeof(*r));
     if (r) r->path = strdup(uri);
+    if (r) r->end = (uintptr_t)uri + strlen(uri);
     if (!r || !r->path) {
         free(r);
         return NULL;
@@ -350,7 +398,7 @@ enum MHD_Result serve_on_request(void *cls, struct MHD_Connection *connection, c
                                  const char *method, const char *version, const char *data, size_t *size,
                                  void **context)
 {
-    (void)cls, (void)url, (void)version;
+    (void)cls, (void)url;
     request *r = *context;
     if (!r) return MHD_NO;
     if (*size) {
@@ -360,7 +408,7 @@ enum MHD_Result serve_on_request(void *cls, struct MHD_Connection *connection, c
     }
     if (!r->begun) {
         r->begun = 1;
-        r->fault = serve_address_parse(&r->address, &r->fault_status, r->path, r->query);
+        parse_address(r, version);
         if (refuse_early(r, method))
             return send_answer(r); /* which closes the connection: a body may follow */
         return MHD_YES;

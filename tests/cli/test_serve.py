@@ -165,6 +165,27 @@ def test_a_body_cannot_hide_a_request(hub):
         assert got.count(b"HTTP/1.1 ") == 1 and b'{"a": 1}' not in got
 
 
+@pytest.mark.parametrize("method", [b"POST /api/models/org/m/paths-info/main", b"GET /"])
+@pytest.mark.parametrize("said", [["Content-Length: 6", "Content-Length: %d"], ["Content-Length: 6", "Content-Length: 6"], ["Content-Length: 0", "Content-Length: %d"],
+                                  ["Content-Length: 6", "Transfer-Encoding: chunked"], ["Transfer-Encoding: chunked", "Content-Length: %d"],
+                                  ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"], ["Transfer-Encoding: gzip"], ["Transfer-Encoding: gzip, chunked"]])
+def test_a_body_with_two_ends(hub, method, said):
+    """Who reads the one isn't to see a request where who reads the other sees a part of the body."""
+    inner = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+    head = "".join(f"{line}\r\n" for line in said).replace("%d", str(6 + len(inner))).encode()
+    for body in (b"paths=", b"6\r\npaths=\r\n0\r\n\r\n"):
+        got = raw(hub, b"%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n%s\r\n" % (method, head) + body + inner)
+        assert got.startswith(b"HTTP/1.1 400 ") and got.count(b"HTTP/1.1 ") == 1 and b"connection: close" in got.lower(), got
+
+
+@pytest.mark.parametrize("target", [b"/\0nowhere", b"/\0", b"\0/", b"/\0?a=b", b"/org/m/resolve/main/config.json\0", b"/org/m/resolve/main/config.json\0.png",
+                                    b"/api/models/org/m/tree/main?recursive=true\0"])
+def test_an_address_with_a_nul(hub, target):
+    """Not the one before it."""
+    assert get(hub, target)[0] == 400
+    assert get(hub, target.partition(b"\0")[0] or b"/")[0] == 200
+
+
 @pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"PATCH", b"OPTIONS", b"TRACE", b"CONNECT", b"FOO", b"get"])
 def test_it_is_only_read(hub, method):
     status, body = get(hub, b"/org/m/resolve/main/config.json", method=method)

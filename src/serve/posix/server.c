@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CONNECTION_MEMORY = 32768, SMALL_FILE_MAX = 1 << 20, SPARE_FILES = 128 };
+enum { SMALL_FILE_MAX = 1 << 20, SPARE_FILES = 128 };
 
 /* ---- what it listens on ---- */
 
@@ -148,7 +148,7 @@ static struct MHD_Daemon *start(int fd, serve_options *options, const khub__byte
         flags, 0, NULL, NULL, serve_on_request, options, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_THREAD_POOL_SIZE, network_threads(), MHD_OPTION_CONNECTION_LIMIT, options->connections,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, options->per_address, MHD_OPTION_CONNECTION_TIMEOUT,
-        options->timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        options->timeout_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SERVE_CONNECTION_MEMORY,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, serve_on_uri, options,
         MHD_OPTION_NOTIFY_COMPLETED, serve_on_completed, options, MHD_OPTION_NOTIFY_CONNECTION,
         serve_on_connection, options, MHD_OPTION_ARRAY, options->cert ? tls : &tls[2], MHD_OPTION_END);
