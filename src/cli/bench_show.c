@@ -92,7 +92,7 @@ static void print_case(FILE *to, const widths *w, const khub_bench_case *c)
 {
     char a[16], b[16], dtype[32];
     const char *type = c->dtype.lanes ? khub_dtype_name(c->dtype, dtype) : "-";
-    cli_print(to, "%-*s  %-8s  %-*s", w->layer, name_of(c), type, w->shape, c->shape);
+    cli_line(to, "%-*s  %-8s  %-*s", w->layer, name_of(c), type, w->shape, c->shape);
     if (c->reason) {
         cli_print(to, "  not measured: %s\n", c->reason);
         return;
@@ -119,7 +119,7 @@ void cli_bench_table(FILE *to, const khub_bench *bench)
     widths w = measure(bench);
     char cache[16], memory[16], peak[16];
     size_t samples = 0, outliers = 0;
-    cli_print(to, "%s (%s) on ", m->kernel, m->variant);
+    cli_line(to, "%s (%s) on ", m->kernel, m->variant);
     cli_bench_machine(to, m);
     fprintf(to,
             "\ncopies %.0f KiB at %s GB/s, %.0f MiB at %s GB/s; multiplies and adds float32 at %s GFLOP/s "

@@ -117,6 +117,9 @@ void cli_name(FILE *to, const char *name);
 void cli_print(FILE *to, const char *format, ...) KHUB_PRINTF(2, 3);
 void cli_vprint(FILE *to, const char *format, va_list args) KHUB_PRINTF(2, 0);
 
+/* As cli_print, for one line of a table or a part of it: of line ends only one at the end stays. */
+void cli_line(FILE *to, const char *format, ...) KHUB_PRINTF(2, 3);
+
 /* Turns the names that libkhub's messages have for its options ("khub_hub_options.trust") into those of the
  * command line ("--trust"). cli_print does it. */
 void cli_own_words(char *text);

@@ -123,7 +123,7 @@ static void say_warnings(const khub_cache *cache)
     const char *warning;
     size_t n = 0;
     for (; (warning = khub_cache_warning(cache, n)); n++)
-        if (cli_verbose()) cli_print(stderr, "khub: warning: %s\n", warning);
+        if (cli_verbose()) cli_line(stderr, "khub: warning: %s\n", warning);
     if (n && !cli_verbose())
         cli_note("%zu thing%s in the cache can't be understood; -v lists %s", n, n == 1 ? "" : "s",
                  n == 1 ? "it" : "them");
@@ -134,8 +134,8 @@ static void print_row(const khub_cached_revision *revision, int width)
     char size[32], age[32];
     printf("%-7s  ", revision->kind);
     print_padded(revision->repository, width);
-    printf("  %-12.12s  %9s  %6zu  %-14s ", revision->commit, size_text(size, revision->bytes),
-           revision->file_count, age_text(age, revision->last_used));
+    cli_line(stdout, "  %-12.12s  %9s  %6zu  %-14s ", revision->commit, size_text(size, revision->bytes),
+             revision->file_count, age_text(age, revision->last_used));
     for (size_t i = 0; revision->refs[i]; i++) {
         fputc(' ', stdout);
         cli_name(stdout, revision->refs[i]);
@@ -360,7 +360,7 @@ static void show_pruned(void *user, const khub_cached_revision *revision)
     }
     printf("%-7s  ", revision->kind);
     cli_name(stdout, revision->repository);
-    printf("@%.12s  %s\n", revision->commit, size_text(size, revision->own_bytes));
+    cli_line(stdout, "@%.12s  %s\n", revision->commit, size_text(size, revision->own_bytes));
 }
 
 static int run_prune(const khub_cache *cache, const cache_options *options, int count, char **names,
@@ -404,7 +404,7 @@ static int show_file(void *user, const khub_cached_revision *revision, const cha
     if (state == KHUB_FILE_GOOD && !cli_verbose()) return 0;
     printf("%-7s  ", states[state]);
     cli_name(stdout, revision->repository);
-    printf("@%.12s ", revision->commit);
+    cli_line(stdout, "@%.12s ", revision->commit);
     cli_name(stdout, file);
     if (detail) fputs(": ", stdout), cli_name(stdout, detail);
     fputc('\n', stdout);

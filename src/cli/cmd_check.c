@@ -45,7 +45,7 @@ static size_t print_file(const khub_check_report *report, size_t from)
         for (size_t i = from; i < end; i++) {
             f = khub_check_report_at(report, i);
             if ((int)f->level == level)
-                cli_print(stdout, "    %-8s %-12s %s\n", khub_check_level_name(f->level), f->about, f->words);
+                cli_line(stdout, "    %-8s %-12s %s\n", khub_check_level_name(f->level), f->about, f->words);
         }
     return end;
 }

@@ -50,8 +50,8 @@ static void print_findings(const khub_compare_layer *layer)
     for (int i = 0; i < KHUB_CHECKS; i++) {
         const khub_finding *f = &layer->findings[i];
         if (f->verdict != KHUB_VERDICT_NO) continue;
-        cli_print(stdout, "  %s: %" PRIu64 " of %" PRIu64 "; first in %s: %s\n",
-                  cli_model.khub_check_name((khub_check)i), f->failed, f->tried, f->name, f->words);
+        cli_line(stdout, "  %s: %" PRIu64 " of %" PRIu64 "; first in %s: %s\n",
+                 cli_model.khub_check_name((khub_check)i), f->failed, f->tried, f->name, f->words);
     }
 }
 
@@ -113,9 +113,9 @@ static void print_verdict(const khub_compare_layer *layer)
 
 static void print_layer(const khub_compare_layer *layer)
 {
-    cli_print(stdout, "%s:%s", layer->kernel, layer->layer);
-    if (layer->function[0]) cli_print(stdout, " (%s, %s)", layer->function, layer->variant);
-    cli_print(stdout, " beside %s\n", layer->other);
+    cli_line(stdout, "%s:%s", layer->kernel, layer->layer);
+    if (layer->function[0]) cli_line(stdout, " (%s, %s)", layer->function, layer->variant);
+    cli_line(stdout, " beside %s\n", layer->other);
     if (layer->error[0]) cli_print(stdout, "  %s\n", layer->error);
     if (layer->row_count) print_table(layer);
     print_findings(layer);

@@ -128,7 +128,7 @@ static void print_trust(const facts *info)
 {
     const khub_signature *signature = khub_trust_signature(info->trust);
     if (!info->trust) {
-        cli_print(stdout, "%-10s %s\n", "publisher", info->trusted ? "trusted" : info->untrusted.message);
+        cli_line(stdout, "%-10s %s\n", "publisher", info->trusted ? "trusted" : info->untrusted.message);
         return;
     }
     printf("%-10s %s (level %s)\n", "trust", info->trusted ? "may be loaded" : "may not be loaded",
@@ -136,8 +136,8 @@ static void print_trust(const facts *info)
     cli_trust_lines(stdout, info->trust, khub_choice_repository(info->builds.choice), 11);
     if (!signature) return;
     if (signature->repository)
-        cli_print(stdout, "%-10s %s%s%s\n", "signed", signature->repository,
-                  signature->commit ? " at commit " : "", signature->commit ? signature->commit : "");
+        cli_line(stdout, "%-10s %s%s%s\n", "signed", signature->repository,
+                 signature->commit ? " at commit " : "", signature->commit ? signature->commit : "");
     printf("%-10s ", "root");
     with_policy(info, cli_root_line);
     putchar('\n');
@@ -152,12 +152,12 @@ static void print_table(const facts *info)
         if (json_is_integer(value))
             printf("%-10s %lld\n", fields[i], (long long)json_integer_value(value));
         else if (json_is_string(value))
-            cli_print(stdout, "%-10s %s\n", fields[i], json_string_value(value));
+            cli_line(stdout, "%-10s %s\n", fields[i], json_string_value(value));
     }
-    printf("%-10s %s\n", "commit", khub_choice_commit(choice));
+    cli_line(stdout, "%-10s %s\n", "commit", khub_choice_commit(choice));
     print_trust(info);
-    printf("%-10s %zu, of which %s%s\n", "builds", khub_choice_count(choice),
-           chosen ? "this machine takes " : "none fits", chosen ? chosen->name : "");
+    cli_line(stdout, "%-10s %zu, of which %s%s\n", "builds", khub_choice_count(choice),
+             chosen ? "this machine takes " : "none fits", chosen ? chosen->name : "");
 }
 
 /* The directory of a build of the Hub, with all its files; the caller's (free). */

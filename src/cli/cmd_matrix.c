@@ -65,10 +65,10 @@ static void print_row(const cli_matrix_row *row, int width)
     cli_name(stdout, row->name);
     printf("%*s", width - (int)strlen(row->name) + 2, "");
     if (chosen)
-        cli_print(stdout, "%s%s%s\n", chosen->name, chosen->reason ? "; " : "",
-                  chosen->reason ? chosen->reason : "");
+        cli_line(stdout, "%s%s%s\n", chosen->name, chosen->reason ? "; " : "",
+                 chosen->reason ? chosen->reason : "");
     else if (nearest)
-        cli_print(stdout, "none; nearest is %s: %s\n", nearest->name, nearest->reason);
+        cli_line(stdout, "none; nearest is %s: %s\n", nearest->name, nearest->reason);
     else
         puts("none: there are no builds");
 }

@@ -96,10 +96,10 @@ static void print_signer(const khub_identity *who)
     const char *comma = "";
     for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
         if (!parts[i].text) continue;
-        cli_print(stdout, "%s%s%s", comma, parts[i].before, parts[i].text);
+        cli_line(stdout, "%s%s%s", comma, parts[i].before, parts[i].text);
         comma = ", ";
     }
-    if (strcmp(who->issuer, actions) != 0) cli_print(stdout, " (vouched for by %s)", who->issuer);
+    if (strcmp(who->issuer, actions) != 0) cli_line(stdout, " (vouched for by %s)", who->issuer);
     putchar('\n');
 }
 

@@ -39,7 +39,7 @@ static void print_table(const khub_choice *choice)
         int padding = width - (int)strlen(d->name);
         const char *kind = khub_decision_kind_name(d->kind);
         if (d->reason)
-            cli_print(stdout, "%*s  %-14s  %s\n", padding, "", kind, d->reason);
+            cli_line(stdout, "%*s  %-14s  %s\n", padding, "", kind, d->reason);
         else
             printf("%*s  %s\n", padding, "", kind);
     }

@@ -97,7 +97,7 @@ static void print_outcome(FILE *to, const khub_slot_report *line, const char *re
         cli_print(to, "standard: %s\n", reason_of(line, reason));
         return;
     }
-    cli_print(to, "%s:%s (%s", line->kernel, line->function, line->variant);
+    cli_line(to, "%s:%s (%s", line->kernel, line->function, line->variant);
     if (line->commit) cli_print(to, ", commit %.7s", line->commit);
     cli_print(to, ")%s%s%s\n", line->deterministic ? ", deterministic" : "", line->run ? ", in a run" : "",
               line->disabled ? ", switched off" : "");
@@ -156,7 +156,7 @@ void cli_report_table(FILE *to, const khub_report *report, const char *reason)
         if (!count) continue;
         fprintf(to, "%*zu × ", w.count, count);
         int length = cli_print_paths(to, line->path, count);
-        cli_print(to, "%*s  %-*s  ", w.path - length, "", w.layer, line->layer);
+        cli_line(to, "%*s  %-*s  ", w.path - length, "", w.layer, line->layer);
         print_outcome(to, line, reason);
         print_refused(to, line, w.count + 3);
     }

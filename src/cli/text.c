@@ -77,7 +77,8 @@ void cli_own_words(char *text)
     }
 }
 
-void cli_vprint(FILE *to, const char *format, va_list args)
+/* Formats, and puts what comes of it; `kept` as put has it. */
+static KHUB_PRINTF(3, 0) void print(FILE *to, const char *kept, const char *format, va_list args)
 {
     char usual[2048], *text = usual;
     va_list again;
@@ -88,8 +89,15 @@ void cli_vprint(FILE *to, const char *format, va_list args)
     va_end(again);
     if (!text) text = usual; /* no memory: its start */
     cli_own_words(text);
-    cli_text(to, text, strlen(text));
+    size_t length = strlen(text), whole = !*kept && length && text[length - 1] == '\n';
+    put(to, text, length - whole, kept);
+    if (whole) fputc('\n', to);
     if (text != usual) free(text);
+}
+
+void cli_vprint(FILE *to, const char *format, va_list args)
+{
+    print(to, "\n\t", format, args);
 }
 
 void cli_print(FILE *to, const char *format, ...)
@@ -97,6 +105,14 @@ void cli_print(FILE *to, const char *format, ...)
     va_list args;
     va_start(args, format);
     cli_vprint(to, format, args);
+    va_end(args);
+}
+
+void cli_line(FILE *to, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print(to, "", format, args);
     va_end(args);
 }
 

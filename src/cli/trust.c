@@ -34,8 +34,8 @@ void cli_trust_lines(FILE *to, const khub_trust *trust, const char *of, int inde
     for (size_t i = 0; (reason = khub_trust_at(trust, i)) != NULL; i++) {
         int named =
             length && !strncmp(reason->words, of, length) && !strncmp(reason->words + length, ": ", 2);
-        cli_print(to, "%*s%-9s  %-8s  %s\n", indent, "", about_name(reason->about),
-                  khub_trust_decision_name(reason->decision), reason->words + (named ? length + 2 : 0));
+        cli_line(to, "%*s%-9s  %-8s  %s\n", indent, "", about_name(reason->about),
+                 khub_trust_decision_name(reason->decision), reason->words + (named ? length + 2 : 0));
     }
 }
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 
 import pytest
 
@@ -96,3 +97,45 @@ def test_text_that_a_function_returns():
     assert os.waitpid(child, 0)[1] == 0
     os.close(ours)
     assert shown == b"?[31mred ?[31mred \r\n"
+
+
+NAME = "a\n\x1b[31m\x9b\x7f\tb"
+
+
+def lists(*arguments, status=0, **options):
+    """What a list prints: a stranger's name neither steers nor begins a line of its own."""
+    run = check(*arguments, status=status, **options)
+    shown = [line for line in run.stdout.splitlines() if "?[31m" in line]
+    assert shown and all(not line.startswith("?[31m") and "a??[31m" in line and "\t" not in line for line in shown), run.stdout
+    return run
+
+
+def test_names_in_lists_of_the_cache(tmp_path):
+    for name in ("b", NAME):
+        folder = tmp_path / f"kernels--o--{name}"
+        for commit in (NAME, "1" * 40):
+            (folder / "snapshots" / commit).mkdir(parents=True)
+            (folder / "snapshots" / commit / NAME).write_text("x")
+        (folder / "blobs").mkdir()
+        (folder / "refs").mkdir()
+        (folder / "refs" / NAME).write_text("1" * 40)
+        (folder / NAME).write_text("?")
+    at = "--cache-dir", tmp_path
+    lists("cache", "ls", *at)
+    warned = lists("cache", "ls", "-v", *at).stderr
+    assert all(line.startswith("khub: ") for line in warned.splitlines()), warned
+    lists("cache", "prune", "--dry-run", *at)
+    lists("cache", "verify", "-v", *at)
+    lists("cache", "prune", *at)
+
+
+def test_names_in_lists_of_builds(tmp_path):
+    build = copy("good", tmp_path / "repo")
+    other = build.parent / NAME
+    other.mkdir()
+    (other / "metadata.json").write_text(json.dumps({"name": NAME, "id": NAME, "version": 1, "license": NAME, "backend": {"type": NAME}, "python-depends": [NAME]}))
+    (other / f"{NAME}.so").write_text("no library")
+    lists("variants", tmp_path / "repo")
+    lists("check", tmp_path / "repo", status=1)
+    shutil.rmtree(build)
+    lists("matrix", tmp_path / "repo", status=3)
