@@ -232,6 +232,11 @@ int khub_kernel_layer(const khub_layer_spec **out, khub_kernel *kernel, const ch
     if (rc != KHUB_OK) return rc;
     *out = khub__layers_find(layers, layer);
     if (*out) return KHUB_OK;
+    if (khub__library_find(kernel->library, layer))
+        return khub__fail(err, KHUB_E_NOTFOUND,
+                          "%s: has no layer \"%s\", which is a function: a mapping says {\"kernel\": \"%s\", "
+                          "\"function\": \"%s\"}",
+                          kernel->name, layer, kernel->name, layer);
     if (!layers->specs)
         return khub__fail(err, KHUB_E_NOTFOUND, "%s: has no layers.json, so no layer \"%s\" (%s)",
                           kernel->name, layer, kernel->build);

@@ -1,6 +1,7 @@
 /* Mappings as words of a command line: "default,maps/m.json,GeLU=org/repo@v1:GeLU,LayerNorm=". */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "layer/mapping.h"
 
 enum { LONGEST = 1 << 16 };
@@ -10,10 +11,37 @@ static int starts_path(const char *part)
     return part[0] == '/' || part[0] == '.';
 }
 
-/* The end of a part: a comma, unless what follows it goes on with a range of versions (">=1,<3"). */
+/* Behind the object that begins at `at`: its braces, whatever stands in strings. */
+static size_t object_length(const char *at)
+{
+    size_t n = 0, depth = 0;
+    int quoted = 0;
+    for (; at[n]; n++) {
+        if (quoted && at[n] == '\\' && at[n + 1])
+            n++;
+        else if (at[n] == '"')
+            quoted = !quoted;
+        else if (!quoted && at[n] == '{')
+            depth++;
+        else if (!quoted && at[n] == '}' && !--depth)
+            return n + 1;
+    }
+    return n;
+}
+
+/* Where the object of "LAYER={...}" begins; 0: there is none. */
+static size_t object_at(const char *part)
+{
+    size_t n = strcspn(part, "=,");
+    return part[n] == '=' && part[n + 1] == '{' ? n + 1 : 0;
+}
+
+/* The end of a part: a comma, unless what follows it goes on with a range of versions (">=1,<3"), or it
+ * stands in an object. */
 static size_t part_length(const char *at)
 {
-    size_t n = 0;
+    size_t n = object_at(at);
+    if (n) n += object_length(at + n);
     for (;; n++) {
         n += strcspn(at + n, ",");
         if (!at[n]) return n;
@@ -22,12 +50,29 @@ static size_t part_length(const char *at)
     }
 }
 
+/* One "LAYER={...}", an entry as a mapping's file has it. */
+static int read_object(khub_mapping **out, const char *key, const char *object, const char *item,
+                       khub_error *err)
+{
+    khub__text text = {0};
+    khub__text_addf(&text, "{\"%s\": %s}", key, object);
+    int rc = text.failed ? khub__fail_memory(err, "reading a mapping's items")
+                         : khub_mapping_parse(out, text.data, item, err);
+    khub__text_free(&text);
+    return rc;
+}
+
 /* One "LAYER=NAME". */
 static int read_item(khub_mapping **out, const char *item, khub_error *err)
 {
     const char *equals = strchr(item, '=');
     char *key = khub__strndup(item, (size_t)(equals - item));
     if (!key) return khub__fail_memory(err, "reading a mapping's items");
+    if (equals[1] == '{') {
+        int read = read_object(out, key, equals + 1, item, err);
+        khub__free(key);
+        return read;
+    }
     khub_mapping_entry entry;
     KHUB_INIT(&entry);
     entry.kernel = equals + 1;

@@ -477,6 +477,18 @@ def test_json_has_what_is_asked_for_in_one_order(tmp_path, model):
     assert kinds(*everything, "-o", tmp_path / "out.npy") == ["filled", "retried", "embeddings"]
 
 
+def test_a_function_in_the_place_of_a_layer(model):
+    """The error says how a function is named, and its words work as an item."""
+    args = ("--model", model, "--report", "--json", "--require")
+    refused(khub(*args, "--kernels=GeLU=khub/activation:gelu"), 3, '"gelu", which is a function: a mapping says {"kernel": "khub/activation", "function": "gelu"}')
+    item = '--kernels=GeLU={"kernel": "khub/activation", "function": "gelu"},LayerNorm='
+    done = khub(*args, item)
+    assert (done.returncode, done.stderr) == (0, b"")
+    found = {slot["layer"]: slot for slot in json.loads(done.stdout)["slots"]}
+    assert found["GeLU"]["function"] == "gelu" and found["LayerNorm"]["function"] is None
+    refused(khub(*args, '--kernels=GeLU={"kernel": "khub/activation"'), 1, "GeLU={")
+
+
 def test_shadow_refused(model):
     refused(khub("--model", model, "--shadow", "--no-kernels", "hello"), 2, "--shadow and --no-kernels at once")
     refused(khub("--model", model, "--shadow", "--report"), 2, "--shadow without a text")
