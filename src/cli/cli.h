@@ -141,7 +141,11 @@ void cli_observe(void (*observer)(const khub_log_record *record));
 /* What was printed leaves the buffer; cli_finish tells if it doesn't. */
 void cli_flush(void);
 
-/* Makes sure that what was printed arrived: `status`, or EXIT_FAILED after saying why it didn't. */
+/* 1: stdout is a pipe that nobody reads any more. */
+int cli_reader_left(void);
+
+/* Makes sure that what was printed arrived: `status`, or EXIT_FAILED after saying why it didn't, of which a
+ * reader that has left needs no words. */
 int cli_finish(int status);
 
 /* Ends the process: what libraries would do at its end takes time (libtorch 0.2 s), and may crash. Under a

@@ -167,7 +167,7 @@ const cli_command cli_matrix_command = {
     .summary = "which build of a kernel well-known machines get, and who is left out",
     .help =
         "khub matrix REPO: which build of a kernel well-known machines get, and who is left out\n\n"
-        "    khub matrix kernels-community/activation\n"
+        "    khub matrix kernels-community/activation@v1\n"
         "    khub matrix ./my-kernel --platform h100 --platform mi300x --platform ./ours.json\n"
         "    khub matrix ./my-kernel --svg matrix.svg\n\n"
         "The machines are those of khub's share/khub/platforms, from an x86-64 processor to a GPU of each "

@@ -111,6 +111,7 @@ void cli_flush(void)
 int cli_finish(int status)
 {
     cli_flush();
+    if (ferror(stdout) && cli_reader_left()) return EXIT_FAILED; /* it has what it wanted, as head does */
     if (ferror(stdout)) {
         fprintf(stderr, "khub: can't write the result: %s\n",
                 flush_error ? strerror(flush_error) : "stdout is closed, or its disk is full");

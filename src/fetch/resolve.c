@@ -122,8 +122,14 @@ static int ask_version(khub__resolved *out, const khub__store *store, const khub
                        khub__client *client, khub_error *err)
 {
     khub__refs refs = {0};
-    int rc = khub__client_refs(&refs, client, &wanted->repo, err);
-    if (rc != KHUB_OK) return rc;
+    khub_error why = {0};
+    const char *id = wanted->repo.id;
+    int rc = khub__client_refs(&refs, client, &wanted->repo, &why);
+    if (rc == KHUB_E_NETWORK && !*wanted->revision)
+        return khub__fail(
+            err, rc, "%s: which version? One is named as %s@v1, and the Hub can't say which there are: %s",
+            id, id, why.message);
+    if (rc != KHUB_OK) return khub__fail(err, rc, "%s", why.message);
     const khub__ref *ref = wanted->is_range    ? find_highest(&refs, &wanted->range)
                            : *wanted->revision ? find_ref(&refs, wanted->revision)
                                                : NULL;

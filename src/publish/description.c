@@ -139,7 +139,7 @@ static int check_missing(const json_t *made, const khub__described *build, khub_
             khub__text_addf(&missing, "%skhub_pack_options.%s", missing.length ? ", " : "", needed[i]);
     int rc = missing.failed ? no_memory(err)
              : missing.length
-                 ? khub__fail(err, KHUB_E_INVAL, "%s: to be given, or to stand in a metadata.json there: %s",
+                 ? khub__fail(err, KHUB_E_INVAL, "%s: missing, here or in a metadata.json there: %s",
                               build->directory, missing.data)
                  : KHUB_OK;
     khub__text_free(&missing);

@@ -730,7 +730,7 @@ def test_reader_that_goes_away(tmp_path, model):
     process = subprocess.Popen([KHUB, "embed", "--model", model, "--file", lines], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.readline()
     process.stdout.close()
-    assert b"can't write the result" in process.stderr.read()
+    assert process.stderr.read() == b""  # as head does: that is no fault of anybody
     assert process.wait(60) == 1
 
 

@@ -94,3 +94,9 @@ def test_without_a_network_it_is_short_and_says_the_way_out(tmp_path):
         assert "without a network, --offline (HF_HUB_OFFLINE=1)" in line and "--no-retry (KHUB_RETRIES=0)" in line
     once = khub(None, tmp_path, "versions", "org/good", "--no-retry", env=nowhere)
     assert once.returncode == 6 and once.stderr.splitlines() == [error]  # and no cache that answers
+
+
+def test_no_version_and_no_network(tmp_path):
+    """What is wrong with the name is said though nobody can say which versions there are."""
+    run = khub(None, tmp_path, "get", "org/good", "--no-retry")
+    assert run.returncode == 6 and "org/good: which version? One is named as org/good@v1" in run.stderr

@@ -108,7 +108,7 @@ def test_nothing_is_overwritten_without_being_told(tmp_path, library):
 BAD = [
     ([], "it takes a directory and -o REPO"),
     (["out"], "it takes a directory and -o REPO"),
-    (["out", "-o", "repo"], "out: to be given, or to stand in a metadata.json there: --name, --version, --license"),
+    (["out", "-o", "repo"], "out: missing, here or in a metadata.json there: --name, --version, --license"),
     (["out", "-o", "repo", "--version", "one"], '--version is "one"; versions are numbers from 0 on'),
     (["out", "-o", "repo", "--version", "-1"], '--version is "-1"'),
     (["out", "-o", "out/repo"], "out/repo: lies in out"),

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -101,6 +102,12 @@ void cli_on_interrupt(int (*handler)(void))
     sigaction(SIGINT, &action, &before_interrupt);
     if (!(before_interrupt.sa_flags & SA_SIGINFO) && before_interrupt.sa_handler == SIG_IGN)
         sigaction(SIGINT, &before_interrupt, NULL); /* the caller's wish (nohup, a shell's background job) */
+}
+
+int cli_reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
 int cli_is_terminal(FILE *file)
