@@ -1,7 +1,7 @@
 /* A library's file of any bytes, by the two readers of what it tells the loader: the quick one, of machines,
  * and the strict one, before a kernel is loaded. What the strict one takes, the other reads the same. Then
  * the bytes as an ld.so.cache. */
-#include "kernel/posix/elf.h"
+#include "kernel/posix/search.h"
 #include "platform/dynamic.h"
 #include "platform/loader.h"
 
@@ -49,6 +49,7 @@ static void read_file(int fd, size_t size)
     if (khub__elf_open_file(&elf, fd, size, "k.so", &err) == KHUB_OK) {
         if (!wrong) check_needed(&elf, &dynamic);
         walk_symbols(&elf);
+        khub__search_check(&elf, NULL, NULL, NULL);
         khub__elf_close(&elf);
     } else {
         check(err.message[0]);

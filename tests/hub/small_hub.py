@@ -147,7 +147,7 @@ def fake(name="good", version=1):
     return {**files, **other}
 
 
-def khub(hub, cache, *arguments, env=None, timeout=60, under=()):
+def khub(hub, cache, *arguments, env=None, timeout=60, under=(), cwd=None):
     """Runs the command against `hub` (None: none in reach) with `cache`; `under`: a command that runs it."""
     mine = {"PATH": os.environ["PATH"], "HOME": str(cache), "HF_HUB_CACHE": str(cache),
             "HF_ENDPOINT": hub.endpoint if hub else "http://127.0.0.1:9"}
@@ -155,4 +155,4 @@ def khub(hub, cache, *arguments, env=None, timeout=60, under=()):
         if name in os.environ:
             mine[name] = os.environ[name]
     return subprocess.run([*map(str, under), KHUB, *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
-                          env={**mine, **(env or {})})
+                          env={**mine, **(env or {})}, cwd=cwd)

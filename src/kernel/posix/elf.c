@@ -281,6 +281,14 @@ const char *khub__elf_needed(const khub__elf *elf, size_t i)
     return NULL;
 }
 
+const char *khub__elf_filter(const khub__elf *elf)
+{
+    ElfW(Dyn) d;
+    for (size_t at = 0; get_dynamic(elf, at, &d); at++)
+        if (d.d_tag == DT_FILTER || d.d_tag == DT_AUXILIARY) return text_at(elf, d.d_un.d_val);
+    return NULL;
+}
+
 const char *khub__elf_runpath(const khub__elf *elf)
 {
     ElfW(Dyn) d;

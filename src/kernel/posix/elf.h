@@ -29,6 +29,9 @@ void khub__elf_close(khub__elf *elf);
 /* The i-th library it needs (DT_NEEDED); NULL past the last. Valid until it is closed, as all texts here. */
 const char *khub__elf_needed(const khub__elf *elf, size_t i);
 
+/* The library that it wants its symbols from (DT_FILTER, DT_AUXILIARY); NULL: none. */
+const char *khub__elf_filter(const khub__elf *elf);
+
 /* Its own search path, DT_RUNPATH or DT_RPATH, as written; NULL: none. */
 const char *khub__elf_runpath(const khub__elf *elf);
 

@@ -18,8 +18,9 @@ typedef struct khub__entrance {
     khub__room room;
 } khub__entrance;
 
-/* For the library `name` of `build`, which is among the proven ones. A library alone is opened by its number
- * under /proc; several by links in a private directory, which is the one place where they find each other.
+/* For the library `name` of `build`, which is among the proven ones. A library alone, which looks nowhere, is
+ * opened by its number under /proc; others by links in a private directory, the one place where they find
+ * each other.
  * KHUB_E_IO: no such directory can be made. (The build's own directory isn't taken then: a file that is put
  * there would run before it is found out.) */
 int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const char *build, const char *name,
@@ -29,7 +30,8 @@ int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const c
  * dladdr. `handle` may be NULL (the loader refused). The room is left. */
 void khub__entrance_close(khub__entrance *entrance, void *handle);
 
-/* `words` with the paths that the files have in `build`; the caller's, NULL: no memory. */
-char *khub__entrance_words(const khub__entrance *entrance, const char *words);
+/* KHUB_E_LOAD: what the loader has just said (dlerror) of the library or one that it needs, with the paths
+ * that they have in `build`. */
+int khub__entrance_refused(const khub__entrance *entrance, khub_error *err);
 
 #endif

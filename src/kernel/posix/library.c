@@ -12,6 +12,8 @@
 #include "kernel/posix/interpose.h"
 #include "kernel/posix/loader_words.h"
 #include "kernel/posix/mount.h"
+#include "kernel/posix/search.h"
+#include "kernel/posix/siblings.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -107,8 +109,8 @@ static int look(int *flags, const request *r, khub_error *err)
                      : khub__elf_open(&elf, r->path, err);
     if (rc != KHUB_OK) return rc;
     rc = khub__mount_check(r->path, err);
-    if (rc == KHUB_OK && r->proven) rc = khub__interpose_search(&elf, err);
-    if (rc == KHUB_OK) rc = khub__interpose_siblings(&elf, r->proven, err);
+    if (rc == KHUB_OK) rc = khub__search_check(&elf, r->proven, r->file ? r->file->name : NULL, err);
+    if (rc == KHUB_OK && !r->proven) rc = khub__siblings_check(&elf, err);
     if (rc == KHUB_OK) rc = khub__interpose_flags(flags, &elf, err);
     if (rc == KHUB_OK && r->operators) rc = khub__operators_check(r->operators, r->path, err);
     khub__elf_close(&elf);
@@ -122,14 +124,6 @@ static int open_path(void **handle, const char *path, int flags, khub_error *err
     return *handle ? KHUB_OK : khub__loader_fail(err, path, dlerror());
 }
 
-static int fail_as_real(const khub__entrance *entrance, const char *path, khub_error *err)
-{
-    char *words = khub__entrance_words(entrance, dlerror());
-    int rc = words ? khub__loader_fail(err, path, words) : khub__fail_memory(err, "opening a library");
-    khub__free(words);
-    return rc;
-}
-
 static int open_proven(void **handle, const request *r, int flags, khub_error *err)
 {
     khub__entrance entrance;
@@ -141,8 +135,9 @@ static int open_proven(void **handle, const request *r, int flags, khub_error *e
         rc = khub__fail(err, KHUB_E_UNTRUSTED, "%s: is being written to while it is loaded", r->path);
         khub__entrance_close(&entrance, NULL);
     } else if (rc == KHUB_OK) {
-        *handle = khub__dlopen(entrance.path, RTLD_NOW | RTLD_LOCAL | flags);
-        if (!*handle) rc = fail_as_real(&entrance, r->path, err);
+        rc = khub__siblings_open(&entrance, err);
+        if (rc == KHUB_OK) *handle = khub__dlopen(entrance.path, RTLD_NOW | RTLD_LOCAL | flags);
+        if (rc == KHUB_OK && !*handle) rc = khub__entrance_refused(&entrance, err);
         khub__entrance_close(&entrance, *handle);
     }
     khub__free(build);
