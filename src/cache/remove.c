@@ -192,10 +192,13 @@ static int remove_partial(plan *p, const char *name, khub_error *err)
     return rc < 0 ? rc : KHUB_OK;
 }
 
-/* What is left of a repository without snapshots. */
+/* What is left of a repository without snapshots, if nothing of it is being fetched: a small file that comes
+ * may have no name, so that its folder looks empty. */
 static int remove_rest(const plan *p, khub_error *err)
 {
     khub__store store = khub__scan_store(p->cache, p->repo);
+    int busy = p->dry_run ? 0 : khub__lock_any_held(&store, err);
+    if (busy) return busy < 0 ? busy : KHUB_OK;
     int rc = p->dry_run ? 1 : khub__take_out_folder(&store, err);
     p->removed->repositories += rc == 1;
     return rc < 0 ? rc : KHUB_OK;

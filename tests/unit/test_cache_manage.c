@@ -308,6 +308,30 @@ START_TEST(pruning_takes_what_nobody_needs)
 }
 END_TEST
 
+START_TEST(a_folder_stays_while_something_comes_into_it)
+{
+    cache_begin();
+    ck_khub_ok(bring(COMMIT, "a", HELLO_GIT, HELLO, &err), &err);
+    reread();
+    khub_removed removed;
+    int fd = open(at(".locks/" FOLDER "/" HELLO_SHA256 ".lock"), O_RDWR | O_CREAT, 0666);
+    ck_assert_int_eq(flock(fd, LOCK_EX), 0); /* of a file without a name */
+    ck_khub_ok(khub_cache_remove(&removed, cache, "kernel", "org/name", NULL, 0, &err), &err);
+    ck_assert_uint_eq(removed.revisions, 1);
+    ck_assert_uint_eq(removed.repositories, 0);
+    ck_assert(exists(at(BLOBS)));
+    reread();
+    ck_khub_ok(khub_cache_prune(&removed, cache, 0, NULL, NULL, &err), &err);
+    ck_assert(exists(at(BLOBS)));
+    close(fd);
+    reread();
+    ck_khub_ok(khub_cache_prune(&removed, cache, 0, NULL, NULL, &err), &err);
+    ck_assert_uint_eq(removed.repositories, 1);
+    ck_assert(!exists(at(FOLDER)));
+    end();
+}
+END_TEST
+
 typedef struct seen {
     char text[2000];
     int stop_after;
@@ -440,5 +464,5 @@ UNIT("cache.manage", an_empty_cache_is_one, what_is_there_is_counted, what_is_od
      other_words_for_the_same_blob, removing_a_revision_keeps_what_others_show,
      copies_are_removed_with_their_snapshot, a_blob_whose_lock_is_held_stays,
      a_blob_that_is_shown_meanwhile_stays, a_ref_that_moved_meanwhile_stays, pruning_takes_what_nobody_needs,
-     verifying_finds_what_is_wrong, lists_of_files_tell_what_copies_should_be,
-     without_memory_it_fails_cleanly)
+     a_folder_stays_while_something_comes_into_it, verifying_finds_what_is_wrong,
+     lists_of_files_tell_what_copies_should_be, without_memory_it_fails_cleanly)
