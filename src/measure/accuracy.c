@@ -98,7 +98,8 @@ void khub__accuracy_finish(khub_accuracy *accuracy)
     if (accuracy->elements) accuracy->mean /= (double)accuracy->elements;
     double sizes = sqrt(accuracy->sums.exact) * sqrt(accuracy->sums.got);
     accuracy->rms = khub__accuracy_rms(accuracy);
-    accuracy->cosine = sizes > 0 ? accuracy->sums.products / sizes : accuracy->sums.errors == 0;
+    double cosine = sizes > 0 ? accuracy->sums.products / sizes : accuracy->sums.errors == 0;
+    accuracy->cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine; /* roots are rounded */
 }
 
 static int same(khub_dtype dtype, const void *a, const void *b, int64_t i)
