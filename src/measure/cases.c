@@ -188,7 +188,8 @@ int khub__case_complete(khub__case *out, khub_error *err)
     return KHUB_OK;
 }
 
-/* Shapes: an extent of 0 and 1, odd ones, multiples of every vector width and one beside, sizes of models.
+/* Shapes: an extent of 0 and 1, odd ones, multiples of every vector width and one beside, sizes of models,
+ * more rows than a function may take at a time.
  * The first few are those that the classes of values other than normal are tried with. */
 typedef struct shape {
     int32_t ndim;
@@ -222,12 +223,13 @@ static const shape row_shapes[] = {
     {2, {2, 768}, OPTIONAL},
     {2, {1, 1000}, 0},
     {2, {2, 4096}, OPTIONAL},
+    {2, {130, 3}, 0},
     {2, {0, 16}, OPTIONAL},
 };
 static const shape rotary_shapes[] = {
     {4, {5, 3, 1, 34}, 0}, {4, {9, 4, 2, 64}, 0},   {4, {1, 1, 1, 2}, 0},   {4, {2, 1, 1, 30}, 0},
-    {4, {3, 2, 2, 16}, 0}, {4, {7, 12, 12, 64}, 0}, {4, {8, 8, 2, 128}, 0}, {4, {3, 2, 1, 0}, 0},
-    {4, {0, 2, 2, 8}, 0},  {4, {2, 0, 1, 8}, 0},
+    {4, {3, 2, 2, 16}, 0}, {4, {7, 12, 12, 64}, 0}, {4, {8, 8, 2, 128}, 0}, {4, {130, 2, 1, 16}, 0},
+    {4, {3, 2, 1, 0}, 0},  {4, {0, 2, 2, 8}, 0},    {4, {2, 0, 1, 8}, 0},
 };
 static const shape attention_shapes[] = {
     {6, {3, 5, 7, 4, 2, 12}, LENGTHS | CAUSAL},
@@ -242,6 +244,7 @@ static const shape attention_shapes[] = {
     {6, {1, 65, 130, 2, 2, 64}, LENGTHS},
     {6, {2, 20, 200, 4, 2, 16}, CAUSAL | WINDOW},
     {6, {3, 90, 90, 1, 1, 24}, LENGTHS | WINDOW},
+    {6, {130, 2, 3, 2, 1, 8}, LENGTHS},
     {6, {2, 3, 0, 2, 1, 8}, 0},
     {6, {2, 0, 3, 2, 1, 8}, 0},
     {6, {0, 3, 3, 2, 1, 8}, LENGTHS},
@@ -255,13 +258,14 @@ static const shape linear_shapes[] = {
     {3, {8, 100, 48}, 0},       {3, {1, 384, 384}, OPTIONAL},
     {3, {16, 384, 384}, 0},     {3, {9, 384, 1536}, OPTIONAL},
     {3, {0, 16, 16}, OPTIONAL}, {3, {3, 0, 5}, 0},
-    {3, {13, 200, 31}, 0},      {3, {4, 5, 0}, OPTIONAL}, /* the last one is no case of a norm */
+    {3, {13, 200, 31}, 0},      {3, {130, 24, 40}, OPTIONAL},
+    {3, {4, 5, 0}, OPTIONAL}, /* the last one is no case of a norm */
 };
 static const shape table_shapes[] = {
     {3, {4, 7, 33}, OPTIONAL},  {3, {9, 300, 384}, 0},      {3, {1, 1, 1}, OPTIONAL},
     {3, {5, 3, 15}, 0},         {3, {3, 64, 16}, OPTIONAL}, {3, {8, 2, 17}, 0},
     {3, {7, 100, 64}, 0},       {3, {3, 5, 65}, OPTIONAL},  {3, {16, 50, 384}, OPTIONAL},
-    {3, {2, 9, 768}, OPTIONAL}, {3, {0, 4, 16}, OPTIONAL},
+    {3, {2, 9, 768}, OPTIONAL}, {3, {130, 9, 24}, 0},       {3, {0, 4, 16}, OPTIONAL},
 };
 /* Activations have extents that norms can't have, too. */
 static const shape more_same_shapes[] = {{0, {0}, 0}, {2, {3, 0}, 0}, {1, {0}, 0}};

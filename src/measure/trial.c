@@ -385,13 +385,13 @@ static int run_other(khub__trial *t, khub_error *err)
     return rc;
 }
 
-/* A pass over all numbers looks at the numbers alone. */
+/* A pass over all numbers looks at the numbers, and at its many rows in batches. */
 static int is_wanted(const khub__trial *t, khub__stage stage)
 {
     const khub__progress *progress = t->tester->progress;
     if (stage < progress->from || progress->left_out >> stage & 1) return 0;
     if (stage == KHUB__STAGE_THREADS && t->target.gpu) return 0; /* a device is one thread's at a time */
-    return t->c->values != KHUB__BITS;
+    return t->c->values != KHUB__BITS || stage == KHUB__STAGE_BATCHES;
 }
 
 static int run_stages(khub__trial *t, khub_error *err)

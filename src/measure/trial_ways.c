@@ -2,6 +2,9 @@
  * once. Each is given a trial whose base run is done. */
 #include "measure/trial_ways.h"
 
+#include "measure/accuracy.h"
+#include "measure/element.h"
+
 #include "model/cut.h"
 
 #include <stdio.h>
@@ -83,6 +86,66 @@ static int run_in_place(khub__trial *t, khub_error *err)
     return rc;
 }
 
+/* Other inputs in the same memory: the elements of each the other way round, but for what is prepared. */
+static void turn_around(khub__trial *t, khub__arguments *args)
+{
+    for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
+        const khub__case_arg *arg = &t->c->args[i];
+        if (arg->is_output || arg->is_none || !arg->dtype.bits || i == args->prepared) continue;
+        size_t item = arg->dtype.bits / 8, count = khub__case_bytes(t->c, i) / item;
+        char *first = t->scratch, kept[8];
+        khub__guarded_get(&args->buffers[i], first);
+        for (char *last = first + count * item; count > 1; count -= 2, first += item) {
+            last -= item;
+            memcpy(kept, first, item);
+            memcpy(first, last, item);
+            memcpy(last, kept, item);
+        }
+        khub__guarded_put(&args->buffers[i], t->scratch);
+    }
+}
+
+/* Whether two calls left the same. */
+static void look_at_both(khub__trial *t, const khub__arguments *now, const khub__arguments *otherwise)
+{
+    for (int32_t i = 0; i < t->c->layer->arg_count; i++) {
+        const khub__case_arg *arg = &t->c->args[i];
+        if (!arg->is_output || arg->is_none) continue;
+        khub__guarded_get(&now->buffers[i], t->now[i]);
+        khub__guarded_get(&otherwise->buffers[i], t->scratch);
+        int64_t count = (int64_t)(khub__case_bytes(t->c, i) / (arg->dtype.bits / 8)),
+                at = khub__first_different(arg->dtype, t->scratch, t->now[i], count);
+        khub__found(t->tester->layer, KHUB_CHECK_REPEATS, t->name, at < 0,
+                    "%s[%lld] is %.9g where other numbers lay before, %.9g otherwise",
+                    t->c->layer->args[i].name, (long long)at,
+                    at < 0 ? 0 : khub__element_get(arg->dtype, t->now[i], at),
+                    at < 0 ? 0 : khub__element_get(arg->dtype, t->scratch, at));
+    }
+}
+
+/* What a function keeps by the address of a tensor is another one's the next time. */
+static int run_changed(khub__trial *t, khub_error *err)
+{
+    khub__arguments args[2] = {{0}, {0}};
+    khub_error why = {0};
+    int rc = khub__trial_arguments(&args[0], t, &t->target, KHUB__MIDDLE, err);
+    if (rc == KHUB_OK) rc = khub__trial_arguments(&args[1], t, &t->target, KHUB__MIDDLE, err);
+    if (rc == KHUB_OK && khub__trial_call(t, &t->target, &args[0], &why) == KHUB_OK) {
+        clear_outputs(&args[0], 0);
+        turn_around(t, &args[0]);
+        turn_around(t, &args[1]);
+        if (khub__trial_call(t, &t->target, &args[0], &why) == KHUB_OK &&
+            khub__trial_call(t, &t->target, &args[1], &why) == KHUB_OK)
+            look_at_both(t, &args[0], &args[1]);
+    }
+    if (why.code)
+        khub__found(t->tester->layer, KHUB_CHECK_REPEATS, t->name, 0, "an error with other numbers: %s",
+                    why.message);
+    for (int i = 0; i < 2; i++)
+        khub__arguments_free(&args[i]);
+    return rc;
+}
+
 /* Several calls on the same arguments. */
 static int run_repeats(khub__trial *t, khub_error *err)
 {
@@ -99,7 +162,7 @@ static int run_repeats(khub__trial *t, khub_error *err)
                         why.message);
     }
     khub__arguments_free(&args);
-    return rc;
+    return rc == KHUB_OK && !t->tester->progress->lost ? run_changed(t, err) : rc;
 }
 
 static khub__call call_of(const khub__trial *t, const khub__arguments *args)

@@ -34,6 +34,7 @@ def test_an_honest_kernel():
     assert all(check["kept"] and check["tried"] > 40 for name, check in layer["checks"].items() if name != "tolerance")
     assert (layer["bit_identical"], layer["deterministic"], layer["batch_invariant"]) == (True, True, True)
     assert all(row["rows"] == row["argmax_same"] > 0 for row in layer["rows"])
+    assert all(0.999 < row[whose]["cosine"] <= 1 for row in layer["rows"] for whose in ("kernel", "other"))
     assert layer["worst"]["worst"] == 0 and layer["promises"] == {
         "deterministic": True, "tolerance": {"float32": {"ulp": 0}, "bfloat16": {"ulp": 0}}}
     assert {row["values"] for row in layer["rows"]} == {
@@ -52,6 +53,8 @@ LIES = [
     ("strides", "memory", "wrote between the rows of out (byte 66 from its first)"),
     ("in_place", "places", "out[0] is 0 in the memory of the input, 1.6484375 otherwise"),
     ("batch", "batches", "out[0] is 1.6484375 alone, 1.65625 otherwise"),
+    ("many_rows", "batches", "out[0] is 1.6484375 alone, 1.65625 otherwise"),
+    ("stale", "repeats", "where other numbers lay before"),
     ("threads", "threads", "beside other threads' calls"),
     ("adds", "repeats", "over an out of zeros"),
     ("spoils", "inputs", "changed x, from element 0 on"),

@@ -25,6 +25,8 @@ enum {
     ALIGNMENT, /* another result where out isn't 32-byte aligned */
     STRIDES,   /* takes rows for neighbours */
     BATCH,     /* another result where there is more than one row */
+    MANY_ROWS, /* another result where there are more than 100 rows */
+    STALE,     /* keeps the first element by its address and their number */
     THREADS,   /* another result while another call is going on */
     IN_PLACE,  /* clears out before it reads x */
     ADDS,      /* to what out holds */
@@ -116,6 +118,7 @@ static int lies(const DLTensor *out)
     if (told == FORGETS) return ++calls % 3 == 0;
     if (told == ALIGNMENT) return (uintptr_t)at(out, 0) % 32 != 0;
     if (told == BATCH) return out->ndim > 1 && out->shape[0] > 1;
+    if (told == MANY_ROWS) return out->ndim > 1 && out->shape[0] > 100;
     if (told != THREADS) return 0;
     atomic_fetch_add(&running, 1);
     usleep(200);
@@ -129,6 +132,18 @@ static void leave_flushing(void)
 #else
     fesetround(FE_DOWNWARD);
 #endif
+}
+
+/* The first element, or the one that was there when it was first looked at. */
+static float remembered(const DLTensor *x)
+{
+    static const char *from;
+    static int64_t elements;
+    static float first;
+    if (told != STALE || (from == at(x, 0) && elements == count(x)))
+        return told == STALE ? first : get(x, at(x, 0));
+    from = at(x, 0), elements = count(x);
+    return first = get(x, from);
 }
 
 /* Wild accesses, as a loop of vectors that forgets about the rest would make them. */
@@ -170,7 +185,7 @@ FAKE(relu)
     for (int64_t i = 0; told == IN_PLACE && i < count(out); i++)
         put(out, at(out, i), 0);
     for (int64_t i = 0; i < count(x); i++) {
-        float f = get(x, at(x, i)), y = f < 0 ? 0 : f;
+        float f = i ? get(x, at(x, i)) : remembered(x), y = f < 0 ? 0 : f;
         if (told == ADDS && get(out, at(out, i)) == 0) y += 1;
         if ((lie && i == 0) || (told == ONE_IN_MILLION && is_one_in_million(f))) y = off_by_one(out, y);
         put(out, at(out, i), y);
