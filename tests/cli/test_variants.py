@@ -136,7 +136,7 @@ def test_an_empty_repository(repository, machine):
     (["org/x", "--offline", "--cache-dir", "/nowhere"], 5, "org/x: isn't in the cache (/nowhere)"),
     (["org/x@v1", "--offline", "--cache-dir=/nowhere"], 5, "khub download org/x@v1"),
     (["khub/nosuch"], 1, "khub/nosuch: there is no such built-in kernel"),
-    (["khub/nosuch"], 1, "there are: khub/activation, khub/attention, khub/embedding, "),
+    (["khub/nosuch"], 1, "there are: khub/activation, khub/attention, "),
     (["khub/norm:rms_norm"], 2, "khub/norm:rms_norm: no function or layer is wanted here; the repository alone: khub/norm\n"),
     (["org/x@v1:f"], 2, "the repository alone: org/x@v1"),
     (["nosuch"], 2, "nosuch: is neither a path"),

@@ -23,14 +23,19 @@ static Tensor relu(const Tensor &x)
     return out;
 }
 
-/* (rows, n), weight (n) */
+static int64_t row_step(const Tensor &t)
+{
+    return t.dim() > 1 ? t.stride(-2) : t.size(-1);
+}
+
+/* (…, n), weight (n); rows may lie apart */
 static void rms_norm(Tensor &out, const Tensor &x, const Tensor &weight, double eps)
 {
     TORCH_CHECK(out.sizes() == x.sizes(), "rms_norm: out is ", out.sizes(), ", x is ", x.sizes());
     int64_t n = x.size(-1);
     const float *from = x.const_data_ptr<float>(), *w = weight.const_data_ptr<float>();
     float *to = out.mutable_data_ptr<float>();
-    for (int64_t row = 0; row < x.numel() / n; row++, from += n, to += n) {
+    for (int64_t row = 0; row < x.numel() / n; row++, from += row_step(x), to += row_step(out)) {
         double squares = 0;
         for (int64_t i = 0; i < n; i++)
             squares += (double)from[i] * from[i];
