@@ -3,6 +3,7 @@
 #include "dot.h"
 
 #include "ffi.h"
+#include "linear_pack.h"
 #include "vec.h"
 
 ISA_PATHS(dot_path, dot);
@@ -105,33 +106,13 @@ static int linear_dot_pack_run(const khub__call *c)
     return 0;
 }
 
-/* The call without memory: `prepared` is what is asked for. */
-static int linear_dot_pack_size(DLTensor *prepared, const TVMFFIAny *weight)
+static void linear_dot_pack_size(DLTensor *prepared, const khub__call *call)
 {
-    static const khub__signature signature = {.name = "linear_dot_pack",
-                                              .not_empty = "",
-                                              .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,
-                                              .count = 1,
-                                              .params = {{"weight", KHUB__TENSOR, "nk"}}};
-    khub__call call;
-    if (khub__check(&call, &signature, weight, 1)) return -1;
     prepared->ndim = 3;
     prepared->dtype = (DLDataType){kDLBfloat, 16, 1};
-    prepared->shape[0] = linear_panels(call.extent['n']);
-    prepared->shape[1] = dot_groups(call.extent['k']) * (DOT_GROUP / 2);
+    prepared->shape[0] = linear_panels(call->extent['n']);
+    prepared->shape[1] = dot_groups(call->extent['k']) * (DOT_GROUP / 2);
     prepared->shape[2] = DOT_GROUP;
-    return 0;
 }
 
-KHUB__EXPORT_TEXT(_metadata_linear_dot_pack, khub__metadata, linear_dot_pack)
-KHUB__EXPORT_TEXT(_doc_linear_dot_pack, khub__doc, linear_dot_pack)
-TVM_FFI_DLL_EXPORT int __tvm_ffi_linear_dot_pack(void *self, const TVMFFIAny *args, int32_t n,
-                                                 TVMFFIAny *result);
-int __tvm_ffi_linear_dot_pack(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)
-{
-    khub__call call;
-    (void)self, (void)result;
-    if (n == 2 && args[0].type_index == kTVMFFIDLTensorPtr && !((DLTensor *)args[0].v_ptr)->data)
-        return linear_dot_pack_size(args[0].v_ptr, args + 1);
-    return khub__check(&call, &linear_dot_pack_signature, args, n) ? -1 : linear_dot_pack_run(&call);
-}
+KHUB__EXPORT_PACK(linear_dot_pack)

@@ -1,4 +1,5 @@
-/* What a linear layer is called with: between the fronts of khub/linear and khub/quantized and their loops.
+/* What a linear layer is called with: between the fronts of khub/linear, khub/quantized, khub/bfloat16 and
+ * their loops.
  */
 #ifndef KHUB_KERNELS_LINEAR_CALL_H
 #define KHUB_KERNELS_LINEAR_CALL_H

@@ -3,6 +3,7 @@
 #include "linear.h"
 
 #include "ffi.h"
+#include "linear_pack.h"
 #include "vec.h"
 
 #include <string.h>
@@ -192,35 +193,13 @@ static int linear_pack_run(const khub__call *c)
     return 0;
 }
 
-/* The call without memory is told apart before the arguments are checked as a whole: then `prepared` is what
- * is asked for. */
-static int linear_pack_size(DLTensor *prepared, const TVMFFIAny *weight)
+static void linear_pack_size(DLTensor *prepared, const khub__call *call)
 {
-    static const khub__signature signature = {.name = "linear_pack",
-                                              .not_empty = "",
-                                              .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,
-                                              .count = 1,
-                                              .params = {{"weight", KHUB__TENSOR, "nk"}}};
-    khub__call call;
-    if (khub__check(&call, &signature, weight, 1)) return -1;
     prepared->ndim = 3;
-    prepared->dtype = call.arg[0].tensor->dtype;
-    prepared->shape[0] = linear_panels(call.extent['n']);
-    prepared->shape[1] = call.extent['k'];
+    prepared->dtype = call->arg[0].tensor->dtype;
+    prepared->shape[0] = linear_panels(call->extent['n']);
+    prepared->shape[1] = call->extent['k'];
     prepared->shape[2] = LINEAR_PANEL;
-    return 0;
 }
 
-KHUB__EXPORT_TEXT(_metadata_linear_pack, khub__metadata, linear_pack)
-KHUB__EXPORT_TEXT(_doc_linear_pack, khub__doc, linear_pack)
-TVM_FFI_DLL_EXPORT int __tvm_ffi_linear_pack(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result);
-int __tvm_ffi_linear_pack(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)
-{
-    khub__call call;
-    (void)self, (void)result;
-    if (n == 2 && args[0].type_index == kTVMFFIDLTensorPtr) {
-        DLTensor *prepared = args[0].v_ptr;
-        if (!prepared->data) return linear_pack_size(prepared, args + 1);
-    }
-    return khub__check(&call, &linear_pack_signature, args, n) ? -1 : linear_pack_run(&call);
-}
+KHUB__EXPORT_PACK(linear_pack)

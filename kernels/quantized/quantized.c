@@ -2,6 +2,7 @@
 #include "quantized.h"
 
 #include "ffi.h"
+#include "linear_pack.h"
 #include "vec.h"
 
 ISA_PATHS(quantized_path, quantized);
@@ -91,21 +92,12 @@ static int run_pack(const khub__call *c, int bits)
     return 0;
 }
 
-/* The call without memory: `prepared` is what is asked for. */
-static int size_pack(DLTensor *prepared, const TVMFFIAny *weight, const char *name, int bits)
+static void size_pack(DLTensor *prepared, const khub__call *call, int bits)
 {
-    const khub__signature signature = {.name = name,
-                                       .not_empty = "",
-                                       .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,
-                                       .count = 1,
-                                       .params = {{"weight", KHUB__TENSOR, "nk"}}};
-    khub__call call;
-    if (khub__check(&call, &signature, weight, 1)) return -1;
     prepared->ndim = 2;
     prepared->dtype = bytes;
-    prepared->shape[0] = linear_panels(call.extent['n']);
-    prepared->shape[1] = quantized_record(bits, call.extent['k']);
-    return 0;
+    prepared->shape[0] = linear_panels(call->extent['n']);
+    prepared->shape[1] = quantized_record(bits, call->extent['k']);
 }
 
 #define PACK(NAME, BITS, HOW)                                                                                \
@@ -118,16 +110,14 @@ static int size_pack(DLTensor *prepared, const TVMFFIAny *weight, const char *na
         .count = 2,                                                                                          \
         .params = {{"prepared", KHUB__OUT, "pb", .dtype = {kDLUInt, 8, 1}},                                  \
                    {"weight", KHUB__TENSOR, "nk"}}};                                                         \
-    KHUB__EXPORT_TEXT(_metadata_##NAME, khub__metadata, NAME)                                                \
-    KHUB__EXPORT_TEXT(_doc_##NAME, khub__doc, NAME)                                                          \
-    TVM_FFI_DLL_EXPORT int __tvm_ffi_##NAME(void *, const TVMFFIAny *, int32_t, TVMFFIAny *);                \
-    int __tvm_ffi_##NAME(void *self, const TVMFFIAny *args, int32_t n, TVMFFIAny *result)                    \
+    static void NAME##_size(DLTensor *prepared, const khub__call *call)                                      \
     {                                                                                                        \
-        khub__call call;                                                                                     \
-        (void)self, (void)result;                                                                            \
-        if (n == 2 && args[0].type_index == kTVMFFIDLTensorPtr && !((DLTensor *)args[0].v_ptr)->data)        \
-            return size_pack(args[0].v_ptr, args + 1, #NAME, BITS);                                          \
-        return khub__check(&call, &NAME##_signature, args, n) ? -1 : run_pack(&call, BITS);                  \
-    }
+        size_pack(prepared, call, BITS);                                                                     \
+    }                                                                                                        \
+    static int NAME##_run(const khub__call *call)                                                            \
+    {                                                                                                        \
+        return run_pack(call, BITS);                                                                         \
+    }                                                                                                        \
+    KHUB__EXPORT_PACK(NAME)
 PACK(quantize_int8, 8, "8 bits an element, a scale for each of n")
 PACK(quantize_int4, 4, "4 bits an element, a scale for each 32 along k")
