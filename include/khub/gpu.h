@@ -32,9 +32,8 @@ KHUB_API int khub_gpu_open_for(khub_gpu **out, const khub_kernel *kernel, const 
  * NULL is a no-op. */
 KHUB_API void khub_gpu_close(khub_gpu *gpu);
 
-KHUB_API const char *khub_gpu_name(const khub_gpu *gpu); /* "cuda:0" */
-KHUB_API const char *khub_gpu_model(
-    const khub_gpu *gpu); /* "NVIDIA H200", as the platform has it; "": unknown */
+KHUB_API const char *khub_gpu_name(const khub_gpu *gpu);   /* "cuda:0" */
+KHUB_API const char *khub_gpu_model(const khub_gpu *gpu);  /* "NVIDIA H200"; "": unknown */
 KHUB_API khub_device khub_gpu_device(const khub_gpu *gpu); /* what its tensors have as `device` */
 KHUB_API void *khub_gpu_stream(const khub_gpu *gpu);       /* a CUstream or cudaStream_t */
 

@@ -40,10 +40,10 @@ typedef struct khub_slot_options {
                                     * khub_kernelize_options */
     const khub_slot_shape *shapes; /* of some arguments; bound tensors (khub_slot_bind) have theirs */
     size_t shape_count;
-    khub_gpu
-        *gpu; /* on which it runs, borrowed as long as the slot: kernels' functions are called on its stream,
-               * weights prepared in its memory, and an error that comes later has the kernel's name. The
-               * standard function is called as it is. One thread at a time. NULL: as `device` says */
+    /* On which it runs, borrowed as long as the slot: kernels' functions are called on its stream, weights
+     * prepared in its memory, and an error that comes later has the kernel's name. The standard function is
+     * called as it is. One thread at a time. NULL: as `device` says. */
+    khub_gpu *gpu;
 } khub_slot_options;
 
 /* Adds a slot at `path` ("encoder.layer.0.attention.output.LayerNorm") for a layer of docs/layers.md
