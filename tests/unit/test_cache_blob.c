@@ -550,8 +550,8 @@ START_TEST(a_lock_is_made_through_no_link)
         khub_error why = {0};
         char moved[16];
         snprintf(moved, sizeof(moved), "moved%zu", i);
-        ck_assert_int_eq(rename(at(links[i]), at(moved)), 0);
-        ck_assert_int_eq(symlink(at("elsewhere"), at(links[i])), 0);
+        ck_assert_int_eq(rename(at("%s", links[i]), at("%s", moved)), 0);
+        ck_assert_int_eq(symlink(at("elsewhere"), at("%s", links[i])), 0);
         ck_khub_fails(khub__lock_try(&lock, &store, HELLO_GIT, &why), &why, KHUB_E_IO,
                       "a link or a file stands where a directory should be");
         khub__lock_release(&lock, 1);
