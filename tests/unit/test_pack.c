@@ -307,7 +307,7 @@ static const struct {
     int status;
     const char *words;
 } bad_options[] = {
-    {"name", NULL, KHUB_E_INVAL, "to stand in a metadata.json there: khub_pack_options.name"},
+    {"name", NULL, KHUB_E_INVAL, "missing, here or in a metadata.json there: khub_pack_options.name"},
     {"name", "My-relu", KHUB_E_FORMAT, "the build's metadata.json: \"name\" is \"My-relu\""},
     {"license", NULL, KHUB_E_INVAL, "metadata.json there: khub_pack_options.license"},
     {"id", "../x", KHUB_E_FORMAT, "\"id\" is \"../x\", which can't be a library's name"},
