@@ -109,8 +109,10 @@ static int look(int *flags, const request *r, khub_error *err)
                      : khub__elf_open(&elf, r->path, err);
     if (rc != KHUB_OK) return rc;
     rc = khub__mount_check(r->path, err);
-    if (rc == KHUB_OK) rc = khub__search_check(&elf, r->proven, r->file ? r->file->name : NULL, err);
-    if (rc == KHUB_OK && !r->proven) rc = khub__siblings_check(&elf, err);
+    if (!r->proven) { /* else the entrance looks at all of the build */
+        if (rc == KHUB_OK) rc = khub__search_check(&elf, NULL, NULL, err);
+        if (rc == KHUB_OK) rc = khub__siblings_check(&elf, err);
+    }
     if (rc == KHUB_OK) rc = khub__interpose_flags(flags, &elf, err);
     if (rc == KHUB_OK && r->operators) rc = khub__operators_check(r->operators, r->path, err);
     khub__elf_close(&elf);
