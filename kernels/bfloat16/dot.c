@@ -20,9 +20,7 @@ static int check_packed(const khub__call *c, int param)
             c, "ValueError", "%s has shape (%lld, %lld, %lld), (%lld, %lld, 32) is expected for %lld by %lld",
             name, (long long)t->shape[0], (long long)t->shape[1], (long long)t->shape[2], (long long)panels,
             (long long)pairs, (long long)c->extent['n'], (long long)c->extent['k']);
-    if (panels == 0 || pairs == 0) return 0;
-    int gap = khub__step(t, 1) != DOT_ROW || (panels > 1 && khub__step(t, 0) != pairs * DOT_ROW);
-    return gap ? khub__raise(c, "ValueError", "%s has gaps between its rows or panels", name) : 0;
+    return khub__check_gaps(c, param);
 }
 
 /* The best that the path has. */
@@ -41,21 +39,9 @@ static int run(const khub__call *c, activation_kind activation)
 }
 
 #define FUNCTION(NAME, ACTIVATION, FORMULA)                                                                  \
-    static const khub__signature NAME##_signature = {                                                        \
-        .name = #NAME,                                                                                       \
-        .doc = "out = " FORMULA ", x rounded to bfloat16, weight as linear_dot_pack makes it",               \
-        .not_empty = "",                                                                                     \
-        .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
-        .count = 4,                                                                                          \
-        .params = {{"out", KHUB__OUT, "mn"},                                                                 \
-                   {"x", KHUB__TENSOR, "mk"},                                                                \
-                   {"weight", KHUB__TENSOR, "pqw", .dtype = {kDLBfloat, 16, 1}},                             \
-                   {"bias", KHUB__TENSOR, "n", .optional = 1}}};                                             \
-    static int NAME##_run(const khub__call *c)                                                               \
-    {                                                                                                        \
-        return run(c, ACTIVATION);                                                                           \
-    }                                                                                                        \
-    KHUB__EXPORT(NAME)
+    KHUB__EXPORT_LINEAR(NAME,                                                                                \
+                        "out = " FORMULA ", x rounded to bfloat16, weight as linear_dot_pack makes it",      \
+                        run(c, ACTIVATION), "pqw", .dtype = {kDLBfloat, 16, 1})
 FUNCTION(linear_dot, ACTIVATION_NONE, "x weightᵀ + bias")
 FUNCTION(linear_dot_gelu, ACTIVATION_GELU, "gelu(x weightᵀ + bias)")
 FUNCTION(linear_dot_gelu_tanh, ACTIVATION_GELU_TANH, "gelu_tanh(x weightᵀ + bias)")

@@ -41,4 +41,23 @@ typedef struct linear_call {
 struct khub__call;
 linear_call khub__linear_call(const struct khub__call *c, activation_kind activation);
 
+/* NAME(out, x, weight, bias) for tvm-ffi (ffi.h): RUN is what it returns, with the checked call as `c`, and
+ * what follows is what a khub__param of the weight has behind its kind. */
+#define KHUB__EXPORT_LINEAR(NAME, DOC, RUN, ...)                                                             \
+    static const khub__signature NAME##_signature = {                                                        \
+        .name = #NAME,                                                                                       \
+        .doc = DOC,                                                                                          \
+        .not_empty = "",                                                                                     \
+        .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
+        .count = 4,                                                                                          \
+        .params = {{"out", KHUB__OUT, "mn"},                                                                 \
+                   {"x", KHUB__TENSOR, "mk"},                                                                \
+                   {"weight", KHUB__TENSOR, __VA_ARGS__},                                                    \
+                   {"bias", KHUB__TENSOR, "n", .optional = 1}}};                                             \
+    static int NAME##_run(const khub__call *c)                                                               \
+    {                                                                                                        \
+        return RUN;                                                                                          \
+    }                                                                                                        \
+    KHUB__EXPORT(NAME)
+
 #endif

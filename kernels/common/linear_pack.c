@@ -21,3 +21,15 @@ int khub__linear_pack(const khub__packer *packer, const TVMFFIAny *args, int32_t
     if (prepared && !prepared->data) return size(packer, prepared, args + 1);
     return khub__check(&call, packer->signature, args, n) ? -1 : packer->run(&call);
 }
+
+int khub__check_gaps(const khub__call *c, int param)
+{
+    const DLTensor *t = c->arg[param].tensor;
+    int64_t panels = t->shape[0], rows = t->shape[1], step = t->shape[2] * t->dtype.bits / 8;
+    if (panels == 0 || rows == 0) return 0;
+    int gap = rows > 1 && khub__step(t, 1) != step;
+    gap |= panels > 1 && khub__step(t, 0) != rows * step;
+    return gap ? khub__raise(c, "ValueError", "%s has gaps between its rows or panels",
+                             c->signature->params[param].name)
+               : 0;
+}

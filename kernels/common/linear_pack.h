@@ -12,6 +12,9 @@ typedef struct khub__packer {
     int (*run)(const khub__call *call);
 } khub__packer;
 
+/* Raises an error where a packed weight (panels, rows, width) has gaps, which the loops would read. */
+int khub__check_gaps(const khub__call *call, int param);
+
 int khub__linear_pack(const khub__packer *packer, const TVMFFIAny *args, int32_t n);
 
 /* NAME by NAME_signature, NAME_size and NAME_run. */

@@ -24,16 +24,13 @@ static int check_packed(const khub__call *c, int param)
 {
     const DLTensor *t = c->arg[param].tensor;
     const char *name = c->signature->params[param].name;
-    int64_t panels = linear_panels(c->extent['n']), step = LINEAR_PANEL * t->dtype.bits / 8;
+    int64_t panels = linear_panels(c->extent['n']);
     if (c->extent['p'] != panels || c->extent['w'] != LINEAR_PANEL)
         return khub__raise(c, "ValueError",
                            "%s has shape (%lld, %lld, %lld), (%lld, %lld, 16) is expected for %lld outputs",
                            name, (long long)t->shape[0], (long long)t->shape[1], (long long)t->shape[2],
                            (long long)panels, (long long)t->shape[1], (long long)c->extent['n']);
-    if (panels == 0 || t->shape[1] == 0) return 0;
-    int gap = t->shape[1] > 1 && khub__step(t, 1) != step;
-    gap |= panels > 1 && khub__step(t, 0) != t->shape[1] * step;
-    return gap ? khub__raise(c, "ValueError", "%s has gaps between its rows or panels", name) : 0;
+    return khub__check_gaps(c, param);
 }
 
 static int run_packed(const khub__call *c, activation_kind activation)
@@ -49,21 +46,7 @@ static int run_packed(const khub__call *c, activation_kind activation)
     LINEAR_FUNCTION(NAME, "nk", run_plain, ACTIVATION, FORMULA)                                              \
     LINEAR_FUNCTION(PACKED, "pkw", run_packed, ACTIVATION, FORMULA ", weight as linear_pack makes it")
 #define LINEAR_FUNCTION(NAME, WEIGHT_SHAPE, RUN, ACTIVATION, FORMULA)                                        \
-    static const khub__signature NAME##_signature = {                                                        \
-        .name = #NAME,                                                                                       \
-        .doc = "out = " FORMULA,                                                                             \
-        .not_empty = "",                                                                                     \
-        .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
-        .count = 4,                                                                                          \
-        .params = {{"out", KHUB__OUT, "mn"},                                                                 \
-                   {"x", KHUB__TENSOR, "mk"},                                                                \
-                   {"weight", KHUB__TENSOR, WEIGHT_SHAPE},                                                   \
-                   {"bias", KHUB__TENSOR, "n", .optional = 1}}};                                             \
-    static int NAME##_run(const khub__call *c)                                                               \
-    {                                                                                                        \
-        return RUN(c, ACTIVATION);                                                                           \
-    }                                                                                                        \
-    KHUB__EXPORT(NAME)
+    KHUB__EXPORT_LINEAR(NAME, "out = " FORMULA, RUN(c, ACTIVATION), WEIGHT_SHAPE)
 
 LINEAR(linear, linear_packed, ACTIVATION_NONE, "x weightᵀ + bias")
 LINEAR(linear_gelu, linear_packed_gelu, ACTIVATION_GELU, "gelu(x weightᵀ + bias)")

@@ -54,21 +54,8 @@ static int run(const khub__call *c, quantized_form form, activation_kind activat
     FUNCTION(NAME##_silu, FORM, ACTIVATION_SILU, "silu(x weightᵀ + bias)", PACK, WHAT)                       \
     FUNCTION(NAME##_relu, FORM, ACTIVATION_RELU, "relu(x weightᵀ + bias)", PACK, WHAT)
 #define FUNCTION(NAME, FORM, ACTIVATION, FORMULA, PACK, WHAT)                                                \
-    static const khub__signature NAME##_signature = {                                                        \
-        .name = #NAME,                                                                                       \
-        .doc = "out = " FORMULA ", weight as " PACK " makes it" WHAT,                                        \
-        .not_empty = "",                                                                                     \
-        .dtypes = KHUB__TAKES_F32 | KHUB__TAKES_BF16,                                                        \
-        .count = 4,                                                                                          \
-        .params = {{"out", KHUB__OUT, "mn"},                                                                 \
-                   {"x", KHUB__TENSOR, "mk"},                                                                \
-                   {"weight", KHUB__TENSOR, "pb", .dtype = {kDLUInt, 8, 1}},                                 \
-                   {"bias", KHUB__TENSOR, "n", .optional = 1}}};                                             \
-    static int NAME##_run(const khub__call *c)                                                               \
-    {                                                                                                        \
-        return run(c, FORM, ACTIVATION);                                                                     \
-    }                                                                                                        \
-    KHUB__EXPORT(NAME)
+    KHUB__EXPORT_LINEAR(NAME, "out = " FORMULA ", weight as " PACK " makes it" WHAT,                         \
+                        run(c, FORM, ACTIVATION), "pb", .dtype = {kDLUInt, 8, 1})
 
 #define ROUNDED_X ", x's rows rounded to 8 bits, each with a scale of its own"
 #define NEAR_X    ", x rounded to 16 bits, a scale for each 32 elements of a row"
