@@ -126,7 +126,7 @@ static void load_proven(void *user)
                          .file_count = 2};
     if (khub__proof_open(&proof, &err) != KHUB_OK ||
         khub__proof_content(&proven, &proof, NULL, 0, &err) != KHUB_OK ||
-        khub__entrance_open(&entrance, &proven, j->build, "bench.so", &err) != KHUB_OK)
+        khub__entrance_open(&entrance, &proven, j->build, "bench.so", 1, &err) != KHUB_OK)
         stop(err.message);
     if (!khub__proven_still(&proven)) stop("somebody writes to it");
     void *handle = dlopen(entrance.path, RTLD_NOW | RTLD_LOCAL);

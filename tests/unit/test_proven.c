@@ -405,9 +405,10 @@ static pid_t stopped_child(const khub__proven *proven, int loading)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        if (loading && khub__entrance_open(&entrance, proven, root, with_sibling, NULL) != KHUB_OK) _exit(1);
+        if (loading && khub__entrance_open(&entrance, proven, root, with_sibling, 0, NULL) != KHUB_OK)
+            _exit(1);
         raise(SIGSTOP);
-        if (khub__entrance_open(&entrance, proven, root, with_sibling, NULL) != KHUB_OK) _exit(1);
+        if (khub__entrance_open(&entrance, proven, root, with_sibling, 0, NULL) != KHUB_OK) _exit(1);
         khub__entrance_close(&entrance, NULL);
         _exit(0);
     }
@@ -432,7 +433,7 @@ START_TEST(what_is_left_of_loading)
     prove(&proven, with_sibling);
     pid_t next = stopped_child(&proven, 0), killed = stopped_child(&proven, 1);
     ck_assert_int_eq(count_entries(at("run")), 2);
-    ck_khub_ok(khub__entrance_open(&entrance, &proven, root, with_sibling, &err), &err);
+    ck_khub_ok(khub__entrance_open(&entrance, &proven, root, with_sibling, 0, &err), &err);
     ck_assert_int_eq(count_entries(at("run")), 3);
     khub__entrance_close(&entrance, NULL);
     ck_assert_int_eq(count_entries(at("run")), 2);

@@ -54,48 +54,42 @@ static void name_number(char out[PATH_MAX], int fd, unsigned number)
     stpcpy(stpcpy(at, "/"), first);
 }
 
-/* What search paths ask of the place where the libraries are. */
-typedef struct searched {
-    int any;    /* one of them has a search path */
-    size_t ups; /* the most that one goes up: so many directories must be between it and what isn't private */
-} searched;
-
-static void note_search(searched *s, const khub__elf *elf)
+/* How often a search path goes up from where the library is: so many directories must be between it and what
+ * isn't private. */
+static size_t count_ups(const khub__elf *elf)
 {
-    const char *at = khub__elf_runpath(elf);
     size_t ups = 0;
-    s->any |= at && *at;
-    for (; at && (at = strstr(at, "..")) != NULL; at += 2)
+    for (const char *at = khub__elf_runpath(elf); at && (at = strstr(at, "..")) != NULL; at += 2)
         ups++;
-    if (ups > s->ups) s->ups = ups;
+    return ups;
 }
 
-static int check_file(searched *out, const khub__proven *proven, const khub__proven_file *file,
+static int check_file(size_t *ups, const khub__proven *proven, const khub__proven_file *file,
                       const char *path, khub_error *err)
 {
     khub__elf elf;
     if (khub__elf_open_file(&elf, file->held.fd, (size_t)file->held.size, path, NULL) != KHUB_OK)
         return KHUB_OK; /* the loader would refuse it, too */
     int rc = khub__search_check(&elf, proven, file->name, err);
-    note_search(out, &elf);
+    if (count_ups(&elf) > *ups) *ups = count_ups(&elf);
     khub__elf_close(&elf);
     return rc;
 }
 
 /* KHUB_E_LOAD: one goes up more than is provided for, or looks where it mustn't. */
-static int check_search(searched *out, const khub__proven *proven, const char *build, khub_error *err)
+static int check_search(size_t *ups, const khub__proven *proven, const char *build, khub_error *err)
 {
     int rc = KHUB_OK;
-    *out = (searched){0};
+    *ups = 0;
     for (size_t i = 0; rc == KHUB_OK && i < proven->count; i++) {
         const khub__proven_file *file = &proven->files[i];
         char *path = khub__path_join(build, file->name);
-        rc = path ? check_file(out, proven, file, path, err) : khub__fail_memory(err, "opening a library");
+        rc = path ? check_file(ups, proven, file, path, err) : khub__fail_memory(err, "opening a library");
         khub__free(path);
     }
-    if (rc == KHUB_OK && out->ups > MOST_UPS)
+    if (rc == KHUB_OK && *ups > MOST_UPS)
         rc = khub__fail(err, KHUB_E_LOAD, "%s: a search path leads %zu directories up, at most %d do", build,
-                        out->ups, MOST_UPS);
+                        *ups, MOST_UPS);
     return rc;
 }
 
@@ -158,20 +152,20 @@ static void remove_links(khub__entrance *e)
 }
 
 int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const char *build, const char *name,
-                        khub_error *err)
+                        int alone, khub_error *err)
 {
     out->build = build;
     out->name = name;
     out->proven = proven;
     out->dir[0] = out->path[0] = out->room.path[0] = 0; /* not all of it: it is long */
-    searched search;
-    int rc = check_search(&search, proven, build, err);
-    if (rc != KHUB_OK) return rc;
-    if (proven->count == 1 && !search.any) {
+    if (alone) {
         name_number(out->path, proven->files[0].held.fd, next_number());
         return KHUB_OK;
     }
-    if (make_links(out, search.ups) == 0) return KHUB_OK;
+    size_t ups;
+    int rc = check_search(&ups, proven, build, err);
+    if (rc != KHUB_OK) return rc;
+    if (make_links(out, ups) == 0) return KHUB_OK;
     remove_links(out);
     return khub__fail(err, KHUB_E_IO,
                       "%s/%s: no private directory to load it through can be made: %s; looked at "

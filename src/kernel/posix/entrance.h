@@ -18,13 +18,13 @@ typedef struct khub__entrance {
     khub__room room;
 } khub__entrance;
 
-/* For the library `name` of `build`, which is among the proven ones. A library alone, which looks nowhere, is
- * opened by its number under /proc; others by links in a private directory, the one place where they find
- * each other.
- * KHUB_E_IO: no such directory can be made. (The build's own directory isn't taken then: a file that is put
- * there would run before it is found out.) */
+/* For the library `name` of `build`, which is among the proven ones. `alone`: there is no other, it has no
+ * search path, and was looked at (search.h): it is opened by its number under /proc. Else all of them are
+ * looked at, and opened by links in a private directory, the one place where they find each other.
+ * KHUB_E_LOAD, KHUB_E_UNTRUSTED: khub__search_check's. KHUB_E_IO: no such directory can be made. (The build's
+ * own directory isn't taken then: a file that is put there would run before it is found out.) */
 int khub__entrance_open(khub__entrance *out, const khub__proven *proven, const char *build, const char *name,
-                        khub_error *err);
+                        int alone, khub_error *err);
 
 /* The loader has them: from now on they go by their paths in `build`, for debuggers and for whoever asks
  * dladdr. `handle` may be NULL (the loader refused). The room is left. */

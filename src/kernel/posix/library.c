@@ -101,19 +101,32 @@ typedef struct request {
     identity now;
 } request;
 
+/* What opening it depends on. */
+typedef struct manner {
+    int flags; /* more of dlopen's */
+    int alone; /* as the entrance has it */
+} manner;
+
+/* 1: the whole build is this library, which looks nowhere. */
+static int is_alone(const request *r, const khub__elf *elf)
+{
+    const char *path = khub__elf_runpath(elf);
+    return r->proven && r->proven->count == 1 && (!path || !*path);
+}
+
 /* Everything that can be known before code of the library runs. */
-static int look(int *flags, const request *r, khub_error *err)
+static int look(manner *how, const request *r, khub_error *err)
 {
     khub__elf elf;
     int rc = r->file ? khub__elf_open_file(&elf, r->file->held.fd, (size_t)r->file->held.size, r->path, err)
                      : khub__elf_open(&elf, r->path, err);
     if (rc != KHUB_OK) return rc;
     rc = khub__mount_check(r->path, err);
-    if (!r->proven) { /* else the entrance looks at all of the build */
-        if (rc == KHUB_OK) rc = khub__search_check(&elf, NULL, NULL, err);
-        if (rc == KHUB_OK) rc = khub__siblings_check(&elf, err);
-    }
-    if (rc == KHUB_OK) rc = khub__interpose_flags(flags, &elf, err);
+    how->alone = is_alone(r, &elf);
+    if (rc == KHUB_OK && (!r->proven || how->alone)) /* else the entrance looks at all of the build */
+        rc = khub__search_check(&elf, r->proven, r->file ? r->file->name : NULL, err);
+    if (rc == KHUB_OK && !r->proven) rc = khub__siblings_check(&elf, err);
+    if (rc == KHUB_OK) rc = khub__interpose_flags(&how->flags, &elf, err);
     if (rc == KHUB_OK && r->operators) rc = khub__operators_check(r->operators, r->path, err);
     khub__elf_close(&elf);
     return rc;
@@ -126,19 +139,19 @@ static int open_path(void **handle, const char *path, int flags, khub_error *err
     return *handle ? KHUB_OK : khub__loader_fail(err, path, dlerror());
 }
 
-static int open_proven(void **handle, const request *r, int flags, khub_error *err)
+static int open_proven(void **handle, const request *r, const manner *how, khub_error *err)
 {
     khub__entrance entrance;
     char *build = khub__path_parent(r->path);
     *handle = NULL;
-    int rc = build ? khub__entrance_open(&entrance, r->proven, build, r->file->name, err)
+    int rc = build ? khub__entrance_open(&entrance, r->proven, build, r->file->name, how->alone, err)
                    : khub__fail_memory(err, "opening a library");
     if (rc == KHUB_OK && !khub__proven_still(r->proven)) { /* the last moment before its code runs */
         rc = khub__fail(err, KHUB_E_UNTRUSTED, "%s: is being written to while it is loaded", r->path);
         khub__entrance_close(&entrance, NULL);
     } else if (rc == KHUB_OK) {
         rc = khub__siblings_open(&entrance, err);
-        if (rc == KHUB_OK) *handle = khub__dlopen(entrance.path, RTLD_NOW | RTLD_LOCAL | flags);
+        if (rc == KHUB_OK) *handle = khub__dlopen(entrance.path, RTLD_NOW | RTLD_LOCAL | how->flags);
         if (rc == KHUB_OK && !*handle) rc = khub__entrance_refused(&entrance, err);
         khub__entrance_close(&entrance, *handle);
     }
@@ -149,12 +162,12 @@ static int open_proven(void **handle, const request *r, int flags, khub_error *e
 static int load(entry *e, const request *r, khub_error *err)
 {
     const char *path = e->library.path;
-    int flags;
-    int rc = look(&flags, r, err);
+    manner how;
+    int rc = look(&how, r, err);
     if (rc != KHUB_OK) return rc;
     khub__log(KHUB_LOG_DEBUG, "load", path, "loading it");
     void *handle;
-    rc = r->proven ? open_proven(&handle, r, flags, err) : open_path(&handle, path, flags, err);
+    rc = r->proven ? open_proven(&handle, r, &how, err) : open_path(&handle, path, how.flags, err);
     khub__log(KHUB_LOG_DEBUG, "loaded", path, "%s", handle ? "loaded" : "not loaded");
     if (!handle) return rc;
     /* From here on the handle is kept for good, failure or not: the library's code has run. */
